@@ -136,6 +136,19 @@ cdef class device:
     def __reduce__(self):
         return device, (str(self),)
 
+    def __enter__(self):
+        """As a context it is the thread's default device."""
+        cdef list outside = entered.__dict__.setdefault("outside", [])
+        outside.append(None if mt_state.default_device == NULL else <object>mt_state.default_device)
+        set_default_device(self)
+        return self
+
+    def __exit__(self, *_):
+        cdef list outside = entered.__dict__.get("outside")
+        if not outside:
+            raise RuntimeError("device.__exit__(): the device was not entered on this thread")
+        set_default_device(outside.pop())
+
 
 cdef int check_no_flag(object index) except -1:
     if PyBool_Check(index):
@@ -165,7 +178,8 @@ cdef device device_from_codes(int code, int index):
 
 cdef device device_cpu = device_from_codes(KEY_CPU, -1), device_meta = device_from_codes(KEY_META, -1)
 cdef dict interned_devices = {(KEY_CPU, -1): device_cpu, (KEY_META, -1): device_meta}
-cdef device default_device_ = device_cpu
+cdef dict default_devices = {}         # each that was ever a thread's default, by type and index
+cdef object entered = threading.local()     # .outside: for each device that the thread has entered, the default before it
 
 
 cdef device concrete_device(device d):
@@ -186,7 +200,8 @@ cdef device concrete_device(device d):
     if found is None:
         if kind.check_index is not None:
             kind.check_index(index)
-        found = interned_devices[key] = device_from_codes(d.type_code, index)
+        # Tensors' devices are compared by pointer, and `check_index` may let another thread in.
+        found = interned_devices.setdefault(key, device_from_codes(d.type_code, index))
     return found
 
 
@@ -198,18 +213,33 @@ def concrete(device d not None):
 cdef device as_device(object value):
     """device, string, index or None (the default device) to a concrete device."""
     if value is None:
-        return default_device_
-    if isinstance(value, device):
-        return concrete_device(<device>value)
-    return concrete_device(device(value))
+        return default_device()
+    return concrete_device(read_device(value))
+
+
+cdef device read_device(object value):
+    return <device>value if isinstance(value, device) else device(value)
+
+
+cdef device default_device():
+    if mt_state.default_device == NULL:
+        return device_cpu
+    return concrete_device(<device>mt_state.default_device)
 
 
 def get_default_device():
-    """The device of tensors made without a ``device`` argument; ``cpu`` at start."""
-    return default_device_
+    """The device of tensors that this thread makes without a ``device`` argument; ``cpu`` at start."""
+    return default_device()
 
 
 def set_default_device(device):
-    """Sets the device of tensors made without a ``device`` argument; None means ``cpu``."""
-    global default_device_
-    default_device_ = device_cpu if device is None else as_device(device)
+    """Sets the device of tensors that this thread makes without a ``device`` argument; None means ``cpu``.
+
+    One without an index means the current one of its type when a tensor is made.
+    """
+    if device is None or as_device(device) is device_cpu:
+        mt_state.default_device = NULL
+        return
+    made = read_device(device)
+    made = default_devices.setdefault((made.type, made.index), made)
+    mt_state.default_device = <void*><PyObject*>made

@@ -383,9 +383,15 @@ cdef uint64_t list_keys(OpOverload op, Bound* bound):
 
 
 cdef uint64_t factory_keys(OpOverload op, Bound* bound):
-    if op.sig.device_arg < 0:
-        return device_keys(default_device_.type_code)
-    return device_keys(as_device(<object>bound.slots[op.sig.device_arg]).type_code)
+    """Of the device that a call names, or the thread's default, which the kernel is then told: it may be any of its type."""
+    cdef int at = op.sig.device_arg
+    cdef device where
+    if at < 0:
+        return device_keys(default_device().type_code)
+    where = as_device(<object>bound.slots[at])
+    if bound.slots[at] == <PyObject*>None and where is not device_cpu:
+        bound.slots[at] = <PyObject*>where                # concrete devices live as long as the process
+    return device_keys(where.type_code)
 
 
 cdef inline object dispatch(OpOverload op, Bound* bound, uint64_t keys):

@@ -351,7 +351,7 @@ cdef int run_accumulate(AccumulateGrad node, NodeState* state) except -1:
         grad = <object>state.grads[0]
         Py_DECREF(grad)
         state.grads[0] = NULL
-        accumulate(node.variable, grad)
+        accumulate_at(node, grad)
     if node.variable.post_hooks:
         run_post_accumulate_hooks(node.variable)
     return 0

@@ -47,7 +47,7 @@ cdef extern from *:
     /* initial-exec: one load instead of a call into the dynamic linker; the struct is far below the reserve for it. */
     #define MT_AUTOCAST ((uint64_t)127 << 23)    /* Autocast keys are excluded until a thread turns autocast on */
     #define MT_ALWAYS ((uint64_t)1 << 9 | (uint64_t)1 << 12)    /* BackendSelect and ADInplaceOrView: of every call */
-    static __thread mt_state_t mt_state __attribute__((tls_model("initial-exec"))) = {MT_ALWAYS, MT_AUTOCAST, 0, 0, 0, INT64_MAX, 0, 0};
+    static __thread mt_state_t mt_state __attribute__((tls_model("initial-exec"))) = {MT_ALWAYS, MT_AUTOCAST, 0, 0, 0, INT64_MAX, 0, 0, 0, 0};
     """
     mt_state_t mt_state
     uint64_t MT_AUTOCAST, MT_ALWAYS

@@ -164,7 +164,7 @@ cdef class AccumulateGrad(Node):
         if grads[0] is not None and self.variable.wants_grad:
             grad = grads[0]
             grads[0] = None                        # so that a fresh gradient can be kept without a copy
-            accumulate(self.variable, grad, 3 if self.hooks is not None and self.hooks.after else 2)
+            accumulate_at(self, grad, 3 if self.hooks is not None and self.hooks.after else 2)
         if self.variable.post_hooks:
             run_post_accumulate_hooks(self.variable)
         return ()
@@ -185,6 +185,21 @@ cdef int run_post_accumulate_hooks(Tensor variable) except -1:
         if hook(variable) is not None:
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     return 0
+
+
+cdef int accumulate_at(AccumulateGrad node, object grad, Py_ssize_t references=2) except -1:
+    """As `accumulate`, of a leaf, whose gradient the passes of several threads may add to at once: one after another.
+
+    A copy or a sum that nobody lets another thread in for needs no lock.
+    """
+    if node.lock is None:
+        if is_plain_copy(<Tensor>grad):
+            return accumulate(node.variable, grad, references)
+        lock = threading.RLock()
+        if node.lock is None:                             # making it may have let another thread in
+            node.lock = lock
+    with node.lock:
+        return accumulate(node.variable, grad, references)
 
 
 cdef int accumulate(Tensor variable, object grad, Py_ssize_t references=2) except -1:

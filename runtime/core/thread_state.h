@@ -9,6 +9,7 @@ typedef struct {
     int grad_off;
     int64_t forward_hidden, transform, captured;
     void* graph_task;
+    void* default_device;
 } mt_state_t;
 
 #define MT_MAX_NPUS 64

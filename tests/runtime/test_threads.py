@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -13,30 +15,7 @@ from mindtorch_v2.autograd import Function
 from mindtorch_v2.library import Library
 from mindtorch_v2.utils._python_dispatch import TorchDispatchMode
 from tests.runtime.both import fresh_namespace
-
-
-def together(*functions: Callable[[], Any]) -> list[Any]:
-    """Runs functions in threads of their own at the same time; their results, or the first exception."""
-    results: list[Any] = [None] * len(functions)
-    start = threading.Barrier(len(functions))
-
-    def run(number: int) -> None:
-        start.wait()
-        try:
-            results[number] = functions[number]()
-        except BaseException as error:  # raised again below, in the thread that asked
-            results[number] = error
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(len(functions))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return results
-
+from tests.runtime.on_threads import gradients, together
 
 # ---------------------------------------------------------------- changes in place by another thread
 
@@ -240,3 +219,25 @@ def test_modes_and_guards_are_of_one_thread() -> None:
         return y.requires_grad, str(torch.mm(torch.ones(1, 1), torch.ones(1, 1)).dtype), y.is_inference()
 
     assert together(hold, call) == [0, (True, "torch.float32", False)]
+
+
+def test_passes_that_end_in_one_leaf_lose_nothing() -> None:
+    """Large gradients are added without the interpreter's lock; each leaf has one of its own for that."""
+    gradients()
+
+
+def test_a_device_is_one_object_whoever_names_it_first() -> None:
+    """Tensors' devices are compared by identity, and asking whether there is such a device lets other threads in."""
+    code = """
+import threading
+import mindtorch_v2 as torch
+from mindtorch_v2.backends import Backend, register
+asked, made = threading.Barrier(2), []
+register(Backend("brick", key="PrivateUse3", check_index=lambda index: asked.wait(timeout=60) and None))
+threads = [threading.Thread(target=lambda: made.append(torch._core.concrete(torch.device("brick:1")))) for _ in "ab"]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+assert made[0] is made[1] is torch._core.concrete(torch.device("brick:1"))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

@@ -52,6 +52,7 @@ cdef extern from "thread_state.h":
         int64_t transform                # the number of the innermost transform of `func` that runs; 0: none
         int64_t captured                 # what was made below this number may not be changed in place; 0: anything may
         void* graph_task                 # the backward pass that runs, borrowed; see engine.pxi
+        void* default_device             # of what names none, borrowed from `default_devices`; NULL: the CPU
     enum:
         MT_MAX_NPUS
     int mt_highest_bit(uint64_t) nogil
@@ -194,7 +195,7 @@ cdef class Node:
     cdef NodeState* state                          # of the pass that runs over this node, see graph_task.pxi
     cdef str node_name
     cdef NodeHooks hooks                           # None until there is one
-    # Of contexts (autograd.pxi), here because every class with a `__dealloc__` makes freeing a node dearer:
+    # Of contexts (context.pxi), here because every class with a `__dealloc__` makes freeing a node dearer:
     cdef int64_t* versions                         # of what was saved, where these are many; else NULL
     cdef PyObject* attributes                      # a dict once forward or setup_context has set one
     cdef object __weakref__
@@ -216,6 +217,7 @@ cdef class Node:
 @cython.final
 cdef class AccumulateGrad(Node):
     cdef readonly Tensor variable
+    cdef object lock                               # None until a gradient comes whose addition lets other threads in
 
 cdef enum:
     INLINE_SAVED = 2
