@@ -16,6 +16,8 @@ class Hooks:
 
     published_form: Any = None  # (packet): what an operator is as a function of the top level; library._publishing
     device_added: Any = None  # (backend): a device type from outside; library._devices
+    private_use1_renamed: Any = None  # (): the name means a key of its own from now on; library._library
+    key_added: Any = None  # (key): of a backend, which had no name until now; library.definitions
     drawn: Any = None  # (make, sizes, options): random numbers inside `vmap`; func._batching
     apply_batched: Any = None  # (cls, args): `Function.apply` of batches; func._functions
     constructed: Any = None  # (make): a tensor of Python values in a trace; jit._reads

@@ -147,24 +147,25 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def reduce_storage(storage: UntypedStorage) -> tuple[Any, ...]:
-    """How pickle stores a storage: its bytes."""
-    if storage.device.type != "cpu":
-        raise NotImplementedError(
-            f"a storage on {storage.device} is not pickled: pickle a tensor over it, or take it to the CPU"
-        )
-    return rebuild_storage, (bytes(_bytes_of(storage)),)
+    """How pickle stores a storage: its bytes, of which there are none on meta, and its device."""
+    count, where = storage.nbytes(), storage.device
+    raw = None if where.type == "meta" or not count else bytes(_core.as_memoryview(bytes_of(storage).cpu()))
+    return rebuild_storage, (raw, str(where), count)
 
 
-def rebuild_storage(raw: bytes) -> UntypedStorage:
+def rebuild_storage(raw: bytes | None, device: str, count: int) -> UntypedStorage:
     """The inverse of `reduce_storage`."""
-    storage = UntypedStorage(len(raw))
-    _bytes_of(storage)[:] = raw
+    storage = UntypedStorage(count, device=device)
+    if raw is not None:
+        copied = _core.alloc((count,), _core.dtypes["uint8"], "cpu")
+        _core.as_memoryview(copied)[:] = raw
+        bytes_of(storage).copy_(copied)
     return storage
 
 
-def _bytes_of(storage: UntypedStorage) -> memoryview:
-    count = storage.nbytes()
-    return _core.as_memoryview(_core.from_buffer(storage, storage.data_ptr(), (count,), (1,), _core.dtypes["uint8"]))
+def bytes_of(storage: UntypedStorage) -> Tensor:
+    """All of a storage, as a tensor of bytes."""
+    return _core.set_to_storage(_core.alloc((0,), _core.dtypes["uint8"], storage.device), storage)
 
 
 def rebuild_tensor(

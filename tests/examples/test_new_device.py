@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PARTS = ("minimal", "methods", "fallback", "defaults", "stubs", "training", "operators", "tables")
 
 
-@pytest.mark.parametrize("part", ["minimal", "methods", "fallback", "stubs", "training", "operators", "tables"])
+@pytest.mark.parametrize("part", PARTS)
 def test_on_the_device(part: str, repo_root: Path, child_env: dict[str, str]) -> None:
     command = [sys.executable, "-m", "tests.examples.on_new_device", part]
     done = subprocess.run(command, cwd=repo_root, env=child_env, capture_output=True, text=True)
@@ -21,7 +22,7 @@ def test_on_the_device(part: str, repo_root: Path, child_env: dict[str, str]) ->
 
 
 def test_it_is_short(repo_root: Path) -> None:
-    assert len((repo_root / "examples/new_device/tile.py").read_text().splitlines()) < 200
+    assert len((repo_root / "examples/new_device/slate.py").read_text().splitlines()) < 200
 
 
 def test_the_page_says_what_happens(repo_root: Path, child_env: dict[str, str]) -> None:
@@ -40,14 +41,14 @@ def test_the_readme_runs(repo_root: Path, child_env: dict[str, str]) -> None:
     python = command.replace("python ", f"{sys.executable} ")
     done = subprocess.run(["bash", "-c", python], cwd=repo_root, env=child_env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "None tensor([[2., 2., 2.]], device='tile:0')\n"
+    assert done.stdout == "None tensor([[2., 2., 2.]], device='slate:0')\n"
 
 
 def test_privateuse1_is_not_taken_from_an_npu_in_use(child_env: dict[str, str]) -> None:
     code = (
         "import mindtorch_v2 as torch\n"
         "torch.ones(1, device='npu')\n"
-        "try:\n    torch.utils.rename_privateuse1_backend('tile')\n"
+        "try:\n    torch.utils.rename_privateuse1_backend('slate')\n"
         "except RuntimeError as error:\n    print(error)\n"
         "torch.utils.rename_privateuse1_backend('npu')\n"
         "print(torch._C._get_privateuse1_backend_name())\n"
@@ -56,6 +57,40 @@ def test_privateuse1_is_not_taken_from_an_npu_in_use(child_env: dict[str, str]) 
     assert done.returncode == 0, done.stderr
     assert "it stands for the NPU, which is in use" in done.stdout
     assert done.stdout.endswith("\nnpu\n")
+
+
+def test_kernels_may_come_before_the_name(child_env: dict[str, str]) -> None:
+    """As in PyTorch, where the key is nobody's before: the NPU, whose it is here, does not get them."""
+    code = """
+import mindtorch_v2 as torch
+from mindtorch_v2.backends import cpu_fallback
+from mindtorch_v2.library import Library
+aten, every, slabs = Library("aten", "IMPL", "PrivateUse1"), Library("_", "IMPL"), Library("slabs", "DEF")
+gone = Library("aten", "IMPL", "PrivateUse1")
+gone.impl("abs", len)
+aten.impl("tan", lambda x: seen.append("tan") or x)
+aten.impl("tan", lambda x: seen.append("newer") or x)
+aten.impl("sin", lambda x: seen.append("recorded") or x, "AutogradPrivateUse1")
+every.fallback(cpu_fallback, "PrivateUse1")
+slabs.define("same(Tensor x) -> Tensor")
+slabs.impl("same", lambda x: x.clone(), "PrivateUse1")
+gone._destroy()
+has, seen = torch._C._dispatch_has_kernel_for_dispatch_key, []
+for renamed in (False, True):
+    of = [(has(name, "NPU"), has(name, "PrivateUse1")) for name in ("aten::tan", "slabs::same", "aten::abs")]
+    of.append((has("aten::sin", "AutogradNPU"), has("aten::sin", "AutogradPrivateUse1")))
+    assert of == [(not renamed, True)] * 2 + [(False, False), (not renamed, True)], of
+    if not renamed:
+        torch.utils.rename_privateuse1_backend("slab")
+assert torch._C._dispatch_has_computed_kernel_for_dispatch_key("aten::cos", "PrivateUse1")
+assert torch.ones(2, device="npu").tan().sin().tolist()[0] != 1 and seen == []
+aten._destroy()
+every._destroy()
+assert not has("aten::tan", "PrivateUse1")
+assert not torch._C._dispatch_has_computed_kernel_for_dispatch_key("aten::cos", "PrivateUse1")
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=child_env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", ["cuda", "cpu", "privateuseone", "a b", ""])

@@ -89,6 +89,11 @@ def gradients() -> None:
     assert z.grad.tolist() == [12]
     with pytest.raises(RuntimeError, match="expected brick:0, got cpu"):
         z.grad = torch.ones(1)
+    for size, stride, expected in (((2, 3), (0, 1), [0, 4, 8]), ((2, 2), (1, 1), [0, 4, 4])):
+        for device in ("cpu", "brick"):
+            leaf = torch.arange(3.0).to(device).requires_grad_()
+            (torch.as_strided(leaf.expand(2, 3), size, stride).square().sum()).backward()
+            assert (leaf.grad.tolist(), leaf.grad.device.type) == (expected, device)
     square, v = lambda t: (t * t).sum(), torch.tensor([1.0, 2.0], device="brick")
     assert torch.func.grad(square)(v).tolist() == [2, 4]
     assert torch.func.jvp(square, (v,), (v,))[1].item() == 10
@@ -135,6 +140,10 @@ def objects() -> None:
     assert (again.tolist(), again.device) == ([0, 1, 2, 3], x.device)
     assert (type(parameter), parameter.requires_grad, parameter.device) == (torch.nn.Parameter, True, x.device)
     assert copy.deepcopy(x).fill_(1).device == x.device
+    for storage in (pickle.loads(pickle.dumps(x.untyped_storage())), copy.deepcopy(x.untyped_storage())):
+        assert storage.device == x.device
+        assert torch.empty(0, device="brick:1").set_(storage).tolist() == [0, 1, 2, 3]
+        del storage
     assert x.tolist() == [0, 1, 2, 3]
     wrong = []
 
@@ -198,6 +207,23 @@ def fallback() -> None:
     every._destroy()
     assert x.sin().device == x.device
     assert torch.brick.fallback_report() == {"aten::cos": 1, "aten::fill_.Scalar": 1, "aten::sin": 1}
+    before, barrier = torch.brick.fallback_report()["aten::cos"], threading.Barrier(4)
+
+    def count() -> None:
+        barrier.wait()
+        for _ in range(50):
+            x.cos(), x.tan()
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", FallbackWarning)
+        threads = [threading.Thread(target=count) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    report = torch.brick.fallback_report()
+    told = [str(item.message).partition(" ")[0] for item in caught]
+    assert (report["aten::cos"] - before, report["aten::tan"], told) == (200, 200, ["aten::tan"])
     with pytest.raises(NotImplementedError, match="record_stream has no kernel for this device"):
         x.record_stream(None)
 

@@ -103,12 +103,32 @@ def test_what_a_device_type_has_not() -> None:
         ({"name": "tile", "key": "Autograd"}, "'Autograd': expected one of CPU"),
         ({"name": "tile:0", "key": "PrivateUse2"}, "no name for a device type"),
         ({"name": "", "key": "PrivateUse2"}, "no name for a device type"),
+        ({"autocast": ("float99",)}, "lowers to floating-point dtypes by their names, not to 'float99'"),
+        ({"autocast": ("int8",)}, "lowers to floating-point dtypes by their names, not to 'int8'"),
+        ({"fallback": "npu"}, "can fall back to 'cpu', not to 'npu'"),
+        ({"generator": "tile"}, "random numbers are those of 'cpu', not of 'tile'"),
     ],
 )
 def test_what_cannot_be_added(change: Any, message: str) -> None:
     with pytest.raises(RuntimeError, match=message):
         backends.register(replace(Backend("tile", key="PrivateUse2"), **change))
     assert len(all_backends()) == 5
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("name", 3, "str, not int"),
+        ("key", None, "str, not NoneType"),
+        ("memory", len, "Memory or None, not builtin_function_or_method"),
+        ("copies", backends.Copies(len, len, len), "Callable or None, not Copies"),
+        ("autocast", "bfloat16", "tuple, not str"),
+        ("indexed", 1, "bool, not int"),
+    ],
+)
+def test_fields_of_another_type(field: str, value: Any, expected: str) -> None:
+    with pytest.raises(TypeError, match=f"'{field}' must be {expected}"):
+        replace(Backend("tile", key="PrivateUse2"), **{field: value})
 
 
 @pytest.mark.parametrize("address", [0, None, "12"])

@@ -87,4 +87,4 @@ def test_unknown_ones() -> None:
     with pytest.raises(RuntimeError, match="nothing"):
         operator_status("aten::nothing", "cpu")
     with pytest.raises(RuntimeError, match="Expected one of cpu"):
-        operator_status("aten::sin", "tile")
+        operator_status("aten::sin", "slate")

@@ -72,6 +72,22 @@ class Backend:
     abi: str = "c"  # how its kernels are launched unless they say otherwise
     fallback: str | None = None  # "cpu": operators without a kernel of its own run there; left out: they are refused
 
+    def __post_init__(self) -> None:
+        """Raises TypeError or RuntimeError for what no device type can be."""
+        for field, kinds in _KINDS.items():
+            if not isinstance(value := getattr(self, field), kinds):
+                expected = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+                raise TypeError(f"Backend(): argument '{field}' must be {expected}, not {type(value).__name__}")
+        if not self.name.isidentifier() or self.name == "privateuseone":
+            raise RuntimeError(f"{self.name!r} is no name for a device type: expected letters, digits and underscores")
+        if self.fallback not in (None, "cpu"):
+            raise RuntimeError(f"a device type can fall back to 'cpu', not to {self.fallback!r}")
+        if self.generator not in (None, "cpu"):
+            raise RuntimeError(f"a device type's random numbers are those of 'cpu', not of {self.generator!r}")
+        for dtype in self.autocast:
+            if dtype not in _core.dtypes or not _core.dtypes[dtype].is_floating_point:
+                raise RuntimeError(f"autocast lowers to floating-point dtypes by their names, not to {dtype!r}")
+
     @property
     def autograd_key(self) -> str:
         """The dispatch key at which its calls are recorded."""
@@ -81,6 +97,17 @@ class Backend:
     def autocast_key(self) -> str | None:
         """The dispatch key of its autocast; None where it has none."""
         return f"Autocast{self.key}" if self.autocast else None
+
+
+_KINDS: dict[str, tuple[Any, ...]] = {
+    "name": (str,),
+    "key": (str,),
+    "indexed": (bool,),
+    "memory": (Memory, type(None)),
+    "autocast": (tuple,),
+    **dict.fromkeys(("start", "pinned", "copies", "current_device", "check_index", "streams"), (Callable, type(None))),
+    "abi": (str,),
+}
 
 
 def all_backends() -> list[Backend]:

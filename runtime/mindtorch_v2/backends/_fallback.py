@@ -6,6 +6,8 @@ names those that it is not for), `Library.impl_fallback` for one.
 
 from __future__ import annotations
 
+import os
+import threading
 import warnings
 from collections import Counter
 from typing import Any
@@ -20,6 +22,15 @@ from ._copies import copy_, put_back, to_cpu
 __all__ = ["FallbackWarning", "cpu_fallback", "elsewhere", "fallback_report", "reset_fallback_report", "run_on_cpu"]
 
 _calls: dict[str, Counter[str]] = {}  # of each device type, by operators' names
+_lock = threading.Lock()
+
+
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)  # of a process in which another thread had it
 
 
 class FallbackWarning(UserWarning):
@@ -41,14 +52,27 @@ def run_on_cpu(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], wa
     crossing = Crossing()
     inputs = crossing.inputs(args, kwargs)
     name = crossing.device.type
-    calls = _calls.setdefault(name, Counter())
-    if warn and op.name() not in calls and op.computed("CPU") is not None:
+    if _counted(name, op.name(), 1) == 1 and warn and op.computed("CPU") is not None:
         kernel = op.kernel(backend_of(name).key)
         lacking = name if kernel is None or elsewhere(kernel) else "these arguments"
         text = f"{op.name()} has no kernel for {lacking}: it runs on the CPU, on copies of its tensors"
-        warnings.warn(text, FallbackWarning, stacklevel=user_stacklevel())
-    calls[op.name()] += 1  # not where a filter makes the warning an error: the next call is refused as well
+        try:
+            warnings.warn(text, FallbackWarning, stacklevel=user_stacklevel())
+        except FallbackWarning:  # a filter makes it an error, and the next call's as well
+            _counted(name, op.name(), -1)
+            raise
     return crossing.call(op, *inputs)
+
+
+def _counted(device_type: str, name: str, more: int) -> int:
+    """An operator's calls, counted; only one thread has the first of them."""
+    with _lock:
+        calls = _calls.setdefault(device_type, Counter())
+        calls[name] += more
+        count = calls[name]
+        if not count:
+            del calls[name]
+        return count
 
 
 def elsewhere(kernel: Any) -> str | None:
@@ -62,13 +86,15 @@ def elsewhere(kernel: Any) -> str | None:
 @names_wrong_types
 def fallback_report(device_type: str) -> dict[str, int]:
     """The operators that ran on the CPU for want of a device type's kernel, and how often, the most frequent first."""
-    return dict(_calls.get(device_type, Counter()).most_common())
+    with _lock:
+        return dict(_calls.get(device_type, Counter()).most_common())
 
 
 @names_wrong_types
 def reset_fallback_report(device_type: str) -> None:
     """Forgets what `fallback_report` counted, and what was warned of."""
-    _calls.pop(device_type, None)
+    with _lock:
+        _calls.pop(device_type, None)
 
 
 class Crossing:

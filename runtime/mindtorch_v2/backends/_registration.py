@@ -29,10 +29,6 @@ def register(backend: Backend) -> None:
             f"the device type {backend.name!r} cannot have the dispatch key {backend.key!r}: expected one of "
             f"{', '.join(_core.backend_keys())}"
         )
-    if not backend.name.isidentifier() or backend.name == "privateuseone":
-        raise RuntimeError(f"{backend.name!r} is no name for a device type: expected letters, digits and underscores")
-    if backend.fallback not in (None, "cpu"):
-        raise RuntimeError(f"a device type can fall back to 'cpu', not to {backend.fallback!r}")
     for other in all_backends():
         if backend.name == other.name or backend.key == other.key:
             raise RuntimeError(
@@ -74,10 +70,13 @@ def rename_private_use1(name: str) -> None:
             f"PrivateUse1 cannot be renamed to {name!r}: it stands for the NPU, which is in use. Rename it before, or "
             "take a key of your own, PrivateUse2 or PrivateUse3: backends.register"
         )
-    if not name.isidentifier() or name == "privateuseone":
-        raise RuntimeError(f"{name!r} is no name for a device type: expected letters, digits and underscores")
+    made = _with_module(Backend(name, key="PrivateUse1"))
     _core.take_private_use1()
-    register(_with_module(Backend(name, key="PrivateUse1")))
+    if hooks.private_use1_renamed is not None:
+        hooks.private_use1_renamed()
+    if hooks.key_added is not None:
+        hooks.key_added(_core.private_use1_key())
+    register(made)
 
 
 def register_module(device_type: str, module: Any) -> None:

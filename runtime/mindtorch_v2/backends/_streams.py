@@ -20,7 +20,8 @@ def _place(function: str, given: Any) -> tuple[Backend, _core.device]:
         got = type(given).__name__
         raise TypeError(f"{function}(): argument 'device' (position 1) must be torch.device, not {got}")
     where = _core.device(given)
-    return backend_of(where), where
+    found = backend_of(where)
+    return found, _core.concrete(where) if found.indexed else where
 
 
 def _as_priority(given: Any) -> int:

@@ -68,7 +68,8 @@ def as_strided_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         for origin, shape, steps in ((offset, size, stride), (ctx.offset, ctx.shape, ctx.strides))
         if math.prod(shape) > 0
     ]
-    given = ops.aten._to_copy(grad, device=_core.device("cpu")) if grad.device.type == "npu" else grad
+    there = not grad.is_cpu and not grad.is_meta  # one copy each way, as the indices are on the CPU
+    given = ops.aten._to_copy(grad, device=_core.device("cpu")) if there else grad
     memory = ops.aten.index_put(
         ops.aten.new_zeros(given, [max(reach, default=0)]),
         [_index(_positions(size, stride, offset - start))],
@@ -79,9 +80,9 @@ def as_strided_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     result = ops.aten.index(memory, [_index(shared)])
     counts = np.bincount(shared, minlength=1)
     if counts.max() > 1:  # elements of the input share a place, and its gradient
-        result = result / ops.aten._to_copy(_index(counts[shared]), dtype=result.dtype)
+        result = result / ops.aten._to_copy(_index(counts[shared]), dtype=result.dtype, device=result.device)
     result = ops.aten.reshape(result, list(ctx.shape))
-    return ops.aten._to_copy(result, device=grad.device) if given is not grad else result, None, None, None
+    return ops.aten._to_copy(result, device=grad.device) if there else result, None, None, None
 
 
 def _index(positions: Any) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 import sys
@@ -14,6 +15,7 @@ from opschema import Schema, SchemaKind, parse_schema
 
 from .. import _core, _ops
 from .._core import OpOverload
+from .._hooks import hooks
 from ..errors import RegistrationError
 from ._fake import in_fake_rule
 from ._graph import UPDATE_SPECS, check_update
@@ -216,7 +218,8 @@ class Library:
         if not callable(fn):
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
         overload = self._resolve(op_name)
-        key = canonical_key(overload, str(dispatch_key) or self.dispatch_key or "CompositeImplicitAutograd")
+        name = str(dispatch_key) or self.dispatch_key or "CompositeImplicitAutograd"
+        key = canonical_key(overload, name)
         if not allow_override and overload.has_kernel(key):
             raise RegistrationError(
                 f"impl({overload.name()}, key={key}): there's already a kernel registered{_at(overload, key)}"
@@ -226,7 +229,8 @@ class Library:
                 f"We should not register a meta kernel directly to the operator '{overload.name()}', because it has a "
                 "CompositeImplicitAutograd kernel: it decomposes into operators that have meta kernels."
             )
-        self._push(overload, key, Kernel(fn, source or caller(), with_keyset=with_keyset))
+        kernel = Kernel(fn, source or caller(), with_keyset=with_keyset)
+        self._register(name, key, lambda key: _pushed(overload, key, kernel))
 
     def fallback(
         self,
@@ -263,9 +267,7 @@ class Library:
                     f"registration registered at {_fallbacks[key]}, new registration registered at {source}"
                 )
         for key in keys:
-            before = _core.set_fallback(key, fn, source, with_keyset, excluded)
-            _fallbacks[key] = source
-            self._undo.append(functools.partial(_restore_fallback, key, before))
+            self._register(name, key, lambda key: _with_fallback(key, fn, source, with_keyset, excluded))
 
     def impl_fallback(
         self, op_name: str | OpOverload, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False
@@ -412,8 +414,16 @@ class Library:
         return _ops.find(f"{self.ns}::{name}")
 
     def _push(self, overload: OpOverload, key: str, kernel: Kernel) -> None:
-        push(overload, key, kernel)
-        self._undo.append(lambda: pop(overload, key, kernel))
+        self._undo.append(_pushed(overload, key, kernel))
+
+    def _register(self, name: str, key: str, do: Callable[[str], Callable[[], object]]) -> None:
+        """Registers at a key, which ``name`` means now; ``do(key)`` gives what takes it back."""
+        if "PrivateUse1" not in name or key.endswith("PrivateUse1"):
+            self._undo.append(do(key))
+            return
+        made = _Registration(name, do, do(key))
+        self._undo.append(made.take_back)
+        _of_private_use1[made] = None
 
 
 def register(
@@ -487,6 +497,45 @@ def _keys_of(name: str) -> list[str]:
         return _core.key_names(_core.key_mask(name))
     except ValueError as error:
         raise RegistrationError(str(error)) from None
+
+
+@dataclasses.dataclass(eq=False)
+class _Registration:
+    """What a program registered by a key's name."""
+
+    name: str
+    do: Callable[[str], Callable[[], object]]
+    undo: Callable[[], object]
+
+    def take_back(self) -> None:
+        _of_private_use1.pop(self, None)
+        self.undo()
+
+
+_of_private_use1: dict[_Registration, None] = {}  # by that name, while it is the NPU's
+
+
+def _private_use1_renamed() -> None:
+    """A program may register kernels of its device before it names it, as in PyTorch: they are not the NPU's."""
+    while _of_private_use1:
+        made = next(iter(_of_private_use1))
+        del _of_private_use1[made]
+        made.undo()
+        made.undo = made.do(_core.key_name(made.name))
+
+
+hooks.fill(private_use1_renamed=_private_use1_renamed)
+
+
+def _pushed(overload: OpOverload, key: str, kernel: Kernel) -> Callable[[], object]:
+    push(overload, key, kernel)
+    return lambda: pop(overload, key, kernel)
+
+
+def _with_fallback(key: str, fn: Any, source: str, with_keyset: bool, excluded: list[str]) -> Callable[[], object]:
+    before = _core.set_fallback(key, fn, source, with_keyset, excluded)
+    _fallbacks[key] = source
+    return lambda: _restore_fallback(key, before)
 
 
 def _restore_fallback(key: str, before: tuple[Any, ...]) -> None:

@@ -1,4 +1,4 @@
-"""A device type's name on tensors, modules and storages: ``x.tile()``, ``x.is_tile``."""
+"""A device type's name on tensors, modules and storages: ``x.slate()``, ``x.is_slate``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor, UntypedStorage, device
+from .._tensor_protocols import bytes_of
 from ..backends import _copies
 from ..backends._registration import private_use1_name, rename_private_use1
 from ..nn import Module
@@ -96,7 +97,7 @@ class _Place:
                 return self
             made = UntypedStorage(self.nbytes(), device=wanted)
             if self.nbytes():
-                _copies.copy_(_bytes(made), _bytes(self))
+                _copies.copy_(bytes_of(made), bytes_of(self))
             return made
 
         place = self.place
@@ -115,9 +116,3 @@ class _Place:
         method.__name__ = method.__qualname__ = self.name
         method.__doc__ = f"On a {self.name} device, the current one unless one is given."
         return method
-
-
-def _bytes(storage: UntypedStorage) -> Tensor:
-    """All of a storage, as bytes."""
-    empty = _core.alloc((0,), _core.dtypes["uint8"], storage.device)
-    return _core.set_to_storage(empty, storage)

@@ -16,6 +16,7 @@ from opschema.definitions import Argument, Signature, Symbol, Trace, device_of, 
 
 from ... import _core
 from ..._core import OpOverload, Plan, Program
+from ..._hooks import hooks
 from ...errors import CheckError, RegistrationError
 from .._references import without_frame
 from .._tangents import tangent
@@ -108,11 +109,9 @@ class Definition(language.Definition):
             kernel = plan if function is None else without_frame(function)
             library.impl(self.overload, kernel, key, source=self.place)
         if self.fallback:
-            there = [device for device in self.devices() if device != "any" and device != "Meta"]
-            kernel = fallback_kernel(self.overload, self.fallback, there)
+            _with_fallback.add(self)
             for key in _core.backend_keys():
-                if key not in ("CPU", "Meta", *self.devices()):
-                    library.impl(self.overload, kernel, key, source=self.place)
+                self.fall_back_at(key, library)
         names = [ret.name or "" for ret in self.overload._schema.returns]
         operator = self.overload
         rule = self.explained(lambda: tangents(builder, names, tangent, lambda *values: called(operator, values)))
@@ -129,6 +128,13 @@ class Definition(language.Definition):
         if by_hand is not None:
             setup = by_hand.setup_context
             library.register_autograd(self.overload, by_hand.function, setup_context=setup, source=self.place)
+
+    def fall_back_at(self, key: str, library: Any) -> None:
+        """Registers what the definition says of devices without a kernel, at a backend's key where there is none."""
+        if self.fallback is None or key in ("CPU", "Meta", *self.devices()):
+            return
+        there = [device for device in self.devices() if device != "any" and device != "Meta"]
+        library.impl(self.overload, fallback_kernel(self.overload, self.fallback, there), key, source=self.place)
 
     def _by_hand(self) -> Backward | None:
         """The gradient that no formula says; None where there is none."""
@@ -204,6 +210,19 @@ class Definition(language.Definition):
         lowering = Lowering(self.overload, self.builder.arguments)
         lowering.finish(0, [symbol])
         return lowering.program(lambda kind, at, given: RuntimeError(kind))(*inputs)[1][0]
+
+
+_with_fallback: weakref.WeakSet[Definition] = weakref.WeakSet()  # of those that are completed
+
+
+def _fall_back_at(key: str) -> None:
+    for definition in list(_with_fallback):
+        library = definition._library()
+        if library is not None:
+            definition.fall_back_at(key, library)
+
+
+hooks.fill(key_added=_fall_back_at)
 
 
 def _signature(overload: OpOverload) -> Signature:

@@ -1,6 +1,6 @@
-"""A device called ``tile``, in one file: its memory is a ``bytearray`` each, which kernels on it reach as NumPy arrays.
+"""A device called ``slate``, in one file: its memory is a ``bytearray`` each, which its kernels reach as NumPy arrays.
 
-``import tile`` adds it. What it has no kernel for runs on the CPU.
+``import slate`` adds it. What it has no kernel for runs on the CPU.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import mindtorch_v2 as torch
 from mindtorch_v2.backends import cpu_fallback, from_buffer
 from mindtorch_v2.library import Library, get_kernel
 
-NAME, KEY, DEVICES = "tile", "PrivateUse1", 2
+NAME, KEY, DEVICES = "slate", "PrivateUse1", 2
 IS_VIEW = ("view", "as_strided", "_reshape_alias")
 IS_CHANGE = ("resize_", "set_.source_Tensor", "set_.source_Storage", "set_.source_Storage_storage_offset")
 
@@ -34,6 +34,7 @@ class Block:
 
     def __init__(self, nbytes: int) -> None:
         global live
+        self.bytes = b""  # until there is room for it
         self.bytes = bytearray(max(nbytes, 1))
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.bytes))
         live += len(self.bytes)
@@ -127,9 +128,9 @@ def neg(self: torch.Tensor) -> torch.Tensor:
 every.fallback(cpu_fallback)
 
 
-# ---------------------------------------------------------------- the module torch.tile
+# ---------------------------------------------------------------- the module torch.slate
 class Module(types.ModuleType):
-    """What ``torch.tile`` is."""
+    """What ``torch.slate`` is."""
 
     current = 0
 
@@ -144,7 +145,7 @@ class Module(types.ModuleType):
         return DEVICES
 
     def current_device(self) -> int:
-        """The index that ``device="tile"`` means."""
+        """The index that ``device="slate"`` means."""
         return self.current
 
     def set_device(self, index: int) -> None:
