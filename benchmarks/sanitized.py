@@ -1,7 +1,7 @@
-"""Core and CPU kernels under AddressSanitizer and UndefinedBehaviorSanitizer, built into ``build/sanitized``.
+"""The compiled parts under a sanitizer, each built into a folder of its own below ``build``.
 
-In that build every tensor's memory comes from malloc and goes back to it. It is made again only where a source changed.
-A process that loads it needs ``environment()``, and has to run ``loader()`` before it imports the runtime.
+In these builds every tensor's memory comes from malloc and goes back to it. They are made again only where a source
+changed. A process that loads one needs ``environment()``, and has to run ``loader()`` before it imports the runtime.
 """
 
 from __future__ import annotations
@@ -10,13 +10,39 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from mindtorch_v2 import _core
 
-__all__ = ["BuildError", "build", "environment", "loader", "missing_tool"]
+__all__ = ["ADDRESS", "THREAD", "BuildError", "Sanitizer", "build", "environment", "launcher", "loader", "missing_tool"]
 
-OPTIONS = "use_sigaltstack=0"
+
+@dataclass(frozen=True)
+class Sanitizer:
+    """What is built with which of GCC's sanitizers."""
+
+    flags: str  # of -fsanitize
+    folder: str  # below build/
+    targets: tuple[str, ...]
+    library: str  # loaded before all others, as the interpreter is not built with it
+    options: tuple[tuple[str, str], ...]  # variables that say how it reports
+
+
+ADDRESS = Sanitizer(
+    "address,undefined",
+    "sanitized",
+    ("whole_core", "mindtorch_cpu"),
+    "libasan.so",
+    (("ASAN_OPTIONS", "use_sigaltstack=0"), ("UBSAN_OPTIONS", "print_stacktrace=1")),
+)
+THREAD = Sanitizer(
+    "thread",
+    "sanitized-thread",
+    ("whole_core", "mindtorch_cpu", "ascendcl_sim"),
+    "libtsan.so",
+    (("TSAN_OPTIONS", "halt_on_error=1"),),
+)
 
 
 class BuildError(Exception):
@@ -24,17 +50,17 @@ class BuildError(Exception):
 
 
 def missing_tool() -> str | None:
-    """A tool that the build needs and that is not there."""
+    """A tool that the builds need and that is not there."""
     return next((tool for tool in ("cmake", "gcc", "ninja") if shutil.which(tool, path=_search_path()) is None), None)
 
 
-def build(root: Path) -> Path:
+def build(root: Path, sanitizer: Sanitizer = ADDRESS) -> Path:
     """The folder of the sanitized core, with the other libraries beside it."""
-    folder = root / "build/sanitized"
+    folder = root / "build" / sanitizer.folder
     for command in (
         ["cmake", "-S", str(root), "-B", str(folder), "-G", "Ninja", f"-DPython_EXECUTABLE={sys.executable}",
-         "-DCMAKE_CXX_FLAGS_RELEASE=-O1", "-DMINDTORCH_SANITIZE=address,undefined", "--log-level=WARNING"],
-        ["cmake", "--build", str(folder), "--parallel", "2", "--target", "whole_core", "mindtorch_cpu"],
+         "-DCMAKE_CXX_FLAGS_RELEASE=-O1", f"-DMINDTORCH_SANITIZE={sanitizer.flags}", "--log-level=WARNING"],
+        ["cmake", "--build", str(folder), "--parallel", "2", "--target", *sanitizer.targets],
     ):  # fmt: skip
         built = subprocess.run(
             command, env={**os.environ, "PATH": _search_path()}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -55,25 +81,37 @@ def _stage(root: Path, folder: Path) -> Path:
     (stage / "lib").mkdir(parents=True)
     for name in ("kernels", "sim"):  # headers lie as they do in a source tree
         (stage.parent / name).symlink_to(root / "runtime" / name)
-    installed = Path(_core.__file__)
     for part in folder.glob("_core*.so"):  # the runtime looks for its libraries beside the core
         shutil.copy2(part, stage)
     shutil.copy2(folder / "libmindtorch_cpu.so", stage / "lib")
-    shutil.copy2(installed.parent / "lib/libascendcl_sim.so", stage / "lib")
+    simulator = folder / "runtime/sim/libascendcl_sim.so"
+    installed = Path(_core.__file__).parent / "lib/libascendcl_sim.so"
+    shutil.copy2(simulator if simulator.exists() else installed, stage / "lib")
     return stage
 
 
-def environment(asan_options: str) -> dict[str, str]:
-    """The environment of a process that loads the sanitized core; options of AddressSanitizer beside our own."""
-    library = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+def environment(sanitizer: Sanitizer, more: str = "") -> dict[str, str]:
+    """The environment of a process that loads a sanitized core; ``more`` options of the sanitizer beside our own."""
+    library = subprocess.run(
+        ["gcc", f"-print-file-name={sanitizer.library}"], capture_output=True, text=True, check=True
+    )
+    (variable, own), *others = sanitizer.options
     return {
         **os.environ,
         "LD_PRELOAD": library.stdout.strip(),
         "PYTHONMALLOC": "malloc",
         "PYTHONDONTWRITEBYTECODE": "1",
-        "ASAN_OPTIONS": f"{OPTIONS}:{asan_options}",
-        "UBSAN_OPTIONS": "print_stacktrace=1",
+        variable: f"{own}:{more}" if more else own,
+        **dict(others),
     }
+
+
+def launcher(sanitizer: Sanitizer) -> list[str]:
+    """What stands before a command that loads a sanitized core.
+
+    ThreadSanitizer of GCC 12 cannot start where the kernel randomises addresses by more bits than it knows of.
+    """
+    return ["setarch", "-R"] if sanitizer is THREAD and shutil.which("setarch") else []
 
 
 def loader(stage: Path) -> str:

@@ -76,7 +76,7 @@ class Worker:
             "from benchmarks.fuzz import worker",
             f"worker.main({self.library!r}, {there.fileno()}, {limits})",
         ))  # fmt: skip
-        env = sanitized.environment(ASAN_OPTIONS) if self.stage is not None else dict(os.environ)
+        env = sanitized.environment(sanitized.ADDRESS, ASAN_OPTIONS) if self.stage is not None else dict(os.environ)
         env["PYTHONPATH"] = os.pathsep.join([str(ROOT), env.get("PYTHONPATH", "")])
         self._said.seek(0)
         self._said.truncate()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import sanitized as build_of
-from benchmarks.sanitized import environment, loader, missing_tool
+from benchmarks.sanitized import ADDRESS, environment, loader, missing_tool
 
 TESTS = (
     "test_autograd.py", "test_autograd_hooks.py", "test_function.py", "test_library.py", "test_library_custom_op.py",
@@ -60,7 +60,7 @@ def leaks():
 def child(stage: Path, root: Path, code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", BOOTSTRAP.format(loader=loader(stage), root=str(root)) + code],
-        env=environment("detect_leaks=1:leak_check_at_exit=0"),
+        env=environment(ADDRESS, "detect_leaks=1:leak_check_at_exit=0"),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
