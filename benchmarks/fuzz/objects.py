@@ -119,9 +119,9 @@ CLASSES_LEFT_OUT = {
     "npu.KernelLauncher": "calls compiled code, whose arguments it is told",
     "npu.KernelProfile": "is measured of a kernel that runs",
     "npu.graph_update.Updates": "what a graph is replayed with: `NPUGraph` is called",
-    "npu.profile.CoreProfile": "a part of `npu.KernelProfile`",
-    "npu.profile.Interval": "a part of `npu.KernelProfile`",
-    "npu.profile.PipeProfile": "a part of `npu.KernelProfile`",
+    "npu.kernel_profile.CoreProfile": "a part of `npu.KernelProfile`",
+    "npu.kernel_profile.Interval": "a part of `npu.KernelProfile`",
+    "npu.kernel_profile.PipeProfile": "a part of `npu.KernelProfile`",
     "npu.recording.PinnedBytes": "bytes, and their address",
     "npu.ExternalStream": "takes a stream's address",
 }

@@ -48,7 +48,10 @@ cdef PyObject* call_conversion(PyObject* method, PyObject** args, size_t nargsf,
             where = t.dev
     if target is None:
         target = t.dt
-    result = t if target is t.dt and where is t.dev and not copy else converted(t, target, where)
+    if watched & WATCH_PROFILE:
+        result = converted_for_profiler(t, target, where, copy)
+    else:
+        result = t if target is t.dt and where is t.dev and not copy else converted(t, target, where)
     Py_INCREF(result)
     return <PyObject*>result
 
@@ -69,6 +72,15 @@ cdef device named_device(object value):
         if len(devices_by_name) < MANY_NAMES:
             devices_by_name[value] = found
     return <device>found
+
+
+cdef object converted_for_profiler(Tensor t, dtype target, device where, bint copy):
+    """With the operator whose call this is, of which nothing is left but what it calls."""
+    cdef int64_t span = cold.open_span("cpu_op", "aten::to")
+    try:
+        return t if target is t.dt and where is t.dev and not copy else converted(t, target, where)
+    finally:
+        cold.close_span(span)
 
 
 cdef object converted(Tensor t, dtype target, device where):

@@ -4,6 +4,7 @@ cdef dict operators = {}                 # "ns::name.overload" -> OpOverload ("n
 
 cdef bint show_trace = any([int(os.environ.get(name) or "0")
                            for name in ("TORCH_SHOW_DISPATCH_TRACE", "MINDTORCH_SHOW_DISPATCH_TRACE")])
+cdef int watched = WATCH_TRACE if show_trace else 0
 
 
 class TraceDepth(threading.local):
@@ -208,8 +209,8 @@ cdef class OpOverload:
         cdef uint64_t keys = keys_of_set(self, keyset)
         bind_python(self.sig, args, kwargs, &bound)
         try:
-            if show_trace and keys & self.active:
-                return dispatch_traced(self, mt_highest_bit(keys & self.active), &bound, keys, "redispatch")
+            if watched and keys & self.active:            # a profiler has recorded the call
+                return dispatch_shown(self, mt_highest_bit(keys & self.active), &bound, keys, "redispatch")
             return dispatch(self, &bound, keys)
         finally:
             release_bound(&bound)
@@ -402,9 +403,25 @@ cdef inline object dispatch(OpOverload op, Bound* bound, uint64_t keys):
     key = mt_highest_bit(live)
     if key == KEY_BATCHED and cold.goes_above_batch(op, bound, live & AUTOGRAD_KEYS):
         key = mt_highest_bit(live & AUTOGRAD_KEYS)
-    if show_trace:
-        return dispatch_traced(op, key, bound, keys, "call")
+    if watched:
+        return dispatch_watched(op, key, bound, keys)
     return dispatch_at(op, key, bound, keys)
+
+
+cdef object dispatch_watched(OpOverload op, int key, Bound* bound, uint64_t keys):
+    """A call of which a profiler, or the dispatch trace, is told."""
+    cdef int64_t span
+    if not watched & WATCH_PROFILE or key == KEY_TORCH_FUNCTION:      # there a function runs, which calls the operator again
+        return dispatch_shown(op, key, bound, keys, "call")
+    span = cold.open_call(op, bound, keys)
+    try:
+        return dispatch_shown(op, key, bound, keys, "call")
+    finally:
+        cold.close_span(span)
+
+
+cdef object dispatch_shown(OpOverload op, int key, Bound* bound, uint64_t keys, str what):
+    return dispatch_traced(op, key, bound, keys, what) if show_trace else dispatch_at(op, key, bound, keys)
 
 
 cdef object dispatch_traced(OpOverload op, int key, Bound* bound, uint64_t keys, str what):

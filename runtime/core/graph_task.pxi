@@ -236,15 +236,24 @@ cdef class GraphTask:
         cdef NodeState* state
         while self.heap_size > 0:
             state = self.pop()
-            if state.needed:
+            if state.needed and watched & WATCH_PROFILE:
+                self.run_profiled(state)
+            elif state.needed:
                 self.run_node(state)
         return 0
+
+    cdef int run_profiled(self, NodeState* state) except -1:
+        cdef int64_t span = cold.open_node(<Node>state.node, None)
+        try:
+            return self.run_node(state)
+        finally:
+            cold.close_span(span)
 
     cdef int run_node(self, NodeState* state) except -1:
         cdef Node node = <Node>state.node
         cdef list grads
         cdef int i
-        if node.hooks is None and not state.captured and not anomaly_enabled:
+        if node.hooks is None and not state.captured and not watched | anomaly_enabled:
             if is_plan_node(node):
                 return run_plan_node(self, <PlanNode>node, state)
             if node.sequence == LAST_SEQUENCE and (<AccumulateGrad>node).variable.hooks is None:
@@ -257,7 +266,7 @@ cdef class GraphTask:
             if node.hooks is not None and node.hooks.before:
                 grads = list(replaced_by_hooks(node.hooks.before, tuple(grads), None))
         kept = tuple(grads) if node.hooks is not None and node.hooks.after else None
-        result = apply_explained(node, grads) if anomaly_enabled else node.apply(grads)
+        result = apply_watched(node, grads) if watched | anomaly_enabled else node.apply(grads)
         if kept is not None:
             result = replaced_by_hooks(node.hooks.after, self.fitted(node, result), kept)
         if not self.retain_graph:
@@ -309,6 +318,17 @@ cdef class GraphTask:
         for output, position in self.captures[node]:
             self.captured[position] = grads[output]
         return ends
+
+
+cdef object apply_watched(Node node, list grads):
+    cdef int64_t span
+    if not watched & WATCH_PROFILE:
+        return apply_explained(node, grads) if anomaly_enabled else node.apply(grads)
+    span = cold.open_node(node, grads)
+    try:
+        return apply_explained(node, grads) if anomaly_enabled else node.apply(grads)
+    finally:
+        cold.close_span(span)
 
 
 cdef object apply_explained(Node node, list grads):

@@ -242,6 +242,7 @@ cdef object launch_on_npu(Kernel self, uint32_t block_dim, PyObject** args, Py_s
     cdef int32_t status
     cdef void* stream
     cdef int previous
+    cdef int64_t span
     cdef list held = [] if self.has_host else None
     if self.address == NULL:
         resolve_address(self)
@@ -252,7 +253,12 @@ cdef object launch_on_npu(Kernel self, uint32_t block_dim, PyObject** args, Py_s
     previous = npu_enter(call.device)
     stream = npu_stream_of(call.device)
     call.frame.ints[0], call.frame.ints[1] = block_dim, <uint64_t>stream
-    status = mt_invoke(self.address, &call.frame, self.floats, self.words)
+    if watched & WATCH_PROFILE:
+        span = cold.open_span("launch", self.name)
+        status = mt_invoke(self.address, &call.frame, self.floats, self.words)
+        cold.close_span(span)
+    else:
+        status = mt_invoke(self.address, &call.frame, self.floats, self.words)
     npu_note_launch(call.device, stream, self.name)
     if npu_streams_in_use and status == 0:
         cold.mark_tensors(args, n, stream)

@@ -231,7 +231,7 @@ cdef inline bint is_plain_copy(Tensor g) noexcept:
     """Whether `clone` would copy a little memory of the CPU, and nobody could see it do so."""
     return g.contig and g.dev.type_code == KEY_CPU and 0 < g.nelem < RELEASE_GIL_FROM and g.storage.data != NULL \
         and g.keys & INPLACE_OR_VIEW and not (g.keys | mt_state.included) & ~mt_state.excluded & (OVERRIDES | TRACING) \
-        and not forward_levels and not show_trace
+        and not forward_levels and not watched
 
 
 cdef Tensor plain_copy(Tensor g):

@@ -175,9 +175,11 @@ def npu_set_blocking(bint on):
 
 cdef int npu_wait_for(int index, void* stream, str kernel) except -1:
     cdef int status
+    cdef int64_t span = cold.open_span("wait", "aclrtSynchronizeStream") if watched & WATCH_PROFILE else -1
     previous = npu_enter(index)
     with nogil:
         status = acl.synchronize_stream(stream)
+    cold.close_span(span)
     if status != 0:
         error = npu_error(status, f"kernel {kernel}")
         npu_enter(previous)

@@ -234,6 +234,8 @@ cdef bint free_cpu_memory(PyObject* o) noexcept:
     """Frees memory of the CPU, which runs no code, as a storage goes; whether there is more."""
     if (<UntypedStorage>o).allocator is cpu_allocator and (<UntypedStorage>o).sharing is None:
         if (<UntypedStorage>o).data != NULL:
+            if watched & WATCH_MEMORY:
+                cold.note_memory((<UntypedStorage>o).data, -<int64_t>(<UntypedStorage>o).nbytes_, (<UntypedStorage>o).dev)
             cpu_allocator.release((<UntypedStorage>o).data, (<UntypedStorage>o).nbytes_, 0)
         return False
     return (<UntypedStorage>o).allocator is not None or (<UntypedStorage>o).sharing is not None
@@ -244,6 +246,8 @@ cdef void free_other_memory(PyObject* o) noexcept:
     if s.allocator is None:
         give_back(s)
     elif s.data != NULL:
+        if watched & WATCH_MEMORY:
+            cold.note_memory(s.data, -<int64_t>(s.nbytes_ if s.sharing is None else s.sharing.room), s.dev)
         s.allocator.release(s.data, s.nbytes_ if s.sharing is None else s.sharing.room, s.dev.index_code)
 
 
@@ -268,6 +272,8 @@ cdef inline int take_memory(UntypedStorage s, size_t nbytes, device dev) except 
         if s.allocator is None:
             return take_made(s)
         s.data = s.allocator.allocate(nbytes, dev.index_code)
+        if watched & WATCH_MEMORY:
+            cold.note_memory(s.data, nbytes, dev)
     return 0
 
 
@@ -381,6 +387,8 @@ cdef int resize_storage(UntypedStorage s, size_t nbytes) except -1:
         sharing.room = max(sharing.room, nbytes)
     elif nbytes == 0:
         if root.data != NULL and root.allocator is not None:
+            if watched & WATCH_MEMORY:
+                cold.note_memory(root.data, -<int64_t>sharing.room, root.dev)
             root.allocator.release(root.data, sharing.room, root.dev.index_code)
         elif root.data != NULL:
             give_back(root)

@@ -86,7 +86,7 @@ cfloat, cdouble = complex64, complex128
 bool = dtypes["bool"]
 
 # Imported when first used: a script that needs none of them starts without them.
-_LAZY = frozenset(("amp", "cpu", "cuda", "func", "jit", "mps", "nn", "npu", "optim", "utils"))
+_LAZY = frozenset(("amp", "cpu", "cuda", "func", "jit", "mps", "nn", "npu", "optim", "profiler", "utils"))
 _LAZY_NAMES = {
     "autocast": "amp",
     "autocast_decrement_nesting": "amp",

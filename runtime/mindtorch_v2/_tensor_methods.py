@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._argument_types import check_flag
-from ._core import Tensor
+from ._core import Tensor, span
 from ._core import device as Device
 from ._core import dtype as DType
 from ._creation import tensor
@@ -30,10 +30,11 @@ def to(self: Tensor, *args: Any, **options: Any) -> Tensor:
     if where.type == self.device.type and where.index is None:
         where = self.device
     target = PYTHON_TYPES.get(wanted_dtype, wanted_dtype) or self.dtype
-    if target is self.dtype and where == self.device and not copy:
-        return self
-    result: Tensor = ops.aten._to_copy.default(self, dtype=target, device=where)
-    return result
+    with span("cpu_op", "aten::to"):  # PyTorch's profiler shows the operator
+        if target is self.dtype and where == self.device and not copy:
+            return self
+        result: Tensor = ops.aten._to_copy.default(self, dtype=target, device=where)
+        return result
 
 
 _FLAGS = ("non_blocking", "copy")

@@ -4,12 +4,12 @@
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from mindtorch_v2._core cimport (
     CATEGORY_FLOAT, KEY_BATCHED, KEY_FUNCTIONALIZE, KEY_PYTHON, KEY_TORCH_FUNCTION, KEY_TRACING, MADE_BY_FUNCTION, MADE_WITH_OTHERS,
-    MAX_ARGS, FunctionCtx, RareState, Tensor, aten, bump_version, class_attribute, cold, forward_levels, function_context, holds,
-    mt_state_t, needs_grad, next_sequence, same_value, set_history, thread_state, vectorcallfunc,
+    MAX_ARGS, WATCH_PROFILE, FunctionCtx, RareState, Tensor, aten, bump_version, class_attribute, cold, forward_levels, function_context, holds,
+    mt_state_t, needs_grad, next_sequence, same_value, set_history, thread_state, vectorcallfunc, watched,
 )
 
 from mindtorch_v2._core import ArgumentError, hooks as hook
@@ -62,6 +62,7 @@ cdef object call_function(object callable, PyObject** args, size_t nargsf, PyObj
     cdef tuple given = PyTuple_New(n - 1)
     cdef dict keywords = None
     cdef uint64_t modes
+    cdef int64_t span
     if not new_style and thread_state().transform:
         raise RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
                            f"override the setup_context staticmethod: {cls.__name__} does not.")
@@ -82,7 +83,13 @@ cdef object call_function(object callable, PyObject** args, size_t nargsf, PyObj
         result = hook.apply_functionalized(cls, given)
         if result is not NotImplemented:
             return result
-    return apply_function(cls, function_context(cls), given, new_style, None)
+    if not watched & WATCH_PROFILE:
+        return apply_function(cls, function_context(cls), given, new_style, None)
+    span = cold.open_span("cpu_op", cls.__name__)
+    try:
+        return apply_function(cls, function_context(cls), given, new_style, None)
+    finally:
+        cold.close_span(span)
 
 
 cdef bint any_transformed(tuple args) except -1:

@@ -424,6 +424,13 @@ cdef struct AclEntryPoints:
     int (*capture_info)(void*, int*, void**) noexcept nogil      # NULL where CANN is too old to capture
 
 cdef AclEntryPoints acl
+
+cdef enum:                               # who watches calls, as bits
+    WATCH_TRACE = 1                      # the dispatch trace, on stderr
+    WATCH_PROFILE = 2                    # a profiler: cold/profiling.pyx
+    WATCH_MEMORY = 4                     # one that wants to hear of memory, too
+
+cdef int watched                         # nobody: 0, which is all that calls look at
 cdef int npu_recordings                  # captures and updates under way, in all threads
 cdef int bind_acl(dict addresses, object error_factory) except -1
 cdef int npu_enter(int index) except -1
@@ -455,5 +462,11 @@ cdef struct Cold:
     int (*output_of_change)(Tensor view) except -1
     # npu_memory
     int (*mark_tensors)(PyObject** args, Py_ssize_t n, void* stream) except -1
+    # profiling: a span's number, or -1 where none is recorded, which `close_span` takes as well
+    int64_t (*open_call)(OpOverload op, Bound* bound, uint64_t keys) except -2
+    int64_t (*open_node)(Node node, list grads) except -2
+    int64_t (*open_span)(str category, str name) except -2
+    void (*close_span)(int64_t span) noexcept
+    void (*note_memory)(void* address, int64_t nbytes, device dev) noexcept
 
 cdef Cold cold

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .._core import CType, DevicePointer, Kernel, TypedScalar, alloc, alloc_broadcast, alloc_like, c_types, tensor_ptr
-from . import mindspore
+from . import mindspore, timeline  # noqa: F401  (the timeline is what profilers ask)
 from .build_errors import BuildError
 from .copies import copy_
 from .errors import NpuError, OutOfMemoryError
@@ -66,7 +66,8 @@ from .streams import (
 from .structs import Struct, struct, tiling_struct, upload
 
 if TYPE_CHECKING:
-    from .profile import KernelProfile, profile_kernel
+    from .kernel_profile import KernelProfile, profile_kernel
+    from .timeline_profile import profile
 
 __all__ = [
     "BuildError",
@@ -137,6 +138,7 @@ __all__ = [
     "memory_stats",
     "memory_summary",
     "mindspore",
+    "profile",
     "profile_kernel",
     "ptr",
     "reset_accumulated_memory_stats",
@@ -166,7 +168,11 @@ bool_ = bool = c_types["bool_"]
 _install_fallback()
 
 
+# Which few programs use, and which take a tenth of npu's start.
+_LATE = {"KernelProfile": "kernel_profile", "profile_kernel": "kernel_profile", "profile": "timeline_profile"}
+
+
 def __getattr__(name: str) -> Any:
-    if name in ("KernelProfile", "profile_kernel"):  # which few programs use, and which take a tenth of npu's start
-        return getattr(importlib.import_module(f"{__name__}.profile"), name)
+    if name in _LATE:
+        return getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

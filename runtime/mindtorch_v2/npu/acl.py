@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .._core import npu_current_device, npu_recent_launches
+from .._core import npu_current_device, npu_recent_launches, span
 from . import elf, paths
 from .errors import NpuError, explain
 
@@ -112,6 +112,17 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     ),
 }
 RETURNS: dict[str, Any] = {"aclrtGetSocName": c_char_p, "aclGetRecentErrMsg": c_char_p}
+# What a profiler's trace calls the calls.
+CATEGORIES = {
+    "aclrtMemcpy": "copy",
+    "aclrtMemcpyAsync": "copy",
+    "aclrtSynchronizeDevice": "wait",
+    "aclrtSynchronizeEvent": "wait",
+    "aclrtRecordEvent": "event",
+    "aclrtStreamWaitEvent": "event",
+    "aclmdlRICaptureBegin": "capture",
+    "aclmdlRIExecuteAsync": "replay",
+}
 # What an older CANN may lack: a call of it says so, and all else works.
 NEWER = ("aclmdlRI", "aclrtBinary", "aclrtKernelArgs", "aclrtLaunchKernelWith")
 
@@ -131,16 +142,18 @@ class Acl:
         return os.getpid() != self.process
 
     def call(self, symbol: str, *arguments: Any) -> None:
-        """Calls a symbol; raises ``NpuError`` where it does not return 0."""
-        code = self.functions[symbol](*arguments)
+        """Calls a symbol; raises ``NpuError`` where it does not return 0. A profiler records the call."""
+        with span(CATEGORIES.get(symbol, "call"), symbol):
+            code = self.functions[symbol](*arguments)
         if code != 0:
             raise self.error(code, symbol)
 
     def wait(self, stream: int) -> int:
         """Waits for a stream's work and returns the code. Ctrl-C ends the wait, not the work."""
         synchronize = self.functions["aclrtSynchronizeStreamWithTimeout"]
-        while (code := synchronize(stream, SLICE)) == STREAM_SYNC_TIMEOUT:
-            self.recent_message()  # that it timed out, which is no error here
+        with span("wait", "aclrtSynchronizeStream"):
+            while (code := synchronize(stream, SLICE)) == STREAM_SYNC_TIMEOUT:
+                self.recent_message()  # that it timed out, which is no error here
         return code  # type: ignore[no-any-return]
 
     def error(self, code: int, what: str) -> NpuError:

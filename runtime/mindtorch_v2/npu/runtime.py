@@ -23,6 +23,7 @@ DeviceLike = Device | str | int | None
 
 _lock = threading.Lock()
 _library: Acl | None = None
+at_open: list[Callable[[Acl], None]] = []  # called once the library is open
 at_exit: list[Callable[[], None]] = []  # called before the process waits for queued work
 
 
@@ -42,6 +43,8 @@ def opened() -> Acl:
                 _core.npu_set_blocking(os.environ.get("MINDTORCH_LAUNCH_BLOCKING", "0") == "1")
                 atexit.register(_finish)
                 _library = library
+                for tell in at_open:
+                    tell(library)
     return _library
 
 

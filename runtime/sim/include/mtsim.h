@@ -58,6 +58,36 @@ MTSIM_API void mtsim_kernel_fault(uint32_t code, const char* message);
  * otherwise with more than one block it records a fault. */
 MTSIM_API void mtsim_block_barrier(void);
 
+/* --------------------------------------------------------------------------- on the host, what ran when */
+
+/* One thing that a stream did, or a thread of the host with the device's memory (stream NULL: a synchronous copy).
+ * Times are nanoseconds of CLOCK_MONOTONIC, the clock of std::chrono::steady_clock. */
+typedef struct mtsim_timed {
+    int64_t queued; /* when it was queued; 0: before the recording */
+    int64_t begin;
+    int64_t end;
+    uint64_t bytes;  /* of a copy or a fill */
+    void* stream;
+    int32_t device;
+    uint32_t thread; /* of the host, as gettid() gives it, that queued it */
+    uint32_t lane;   /* which stream of a captured graph; 0 elsewhere */
+    uint32_t blocks; /* of a kernel */
+    char kind[24];   /* "kernel", "copy", "fill", "graph", "event wait", "event record", "host function", ... */
+    char name[64];   /* a kernel's, a copy's way ("host to device") */
+} mtsim_timed;
+
+/* From now on what streams do is recorded, until mtsim_timeline_stop(): at most `most` spans, which take 160 bytes each;
+ * the rest is counted. What was recorded before is forgotten. What began before the start is left out; a task that runs
+ * at the stop is recorded when it ends, so synchronise before. Of a graph each run is a span and each of its tasks. */
+MTSIM_API void mtsim_timeline_start(size_t most);
+MTSIM_API void mtsim_timeline_stop(void);
+
+/* Moves the oldest spans, in the order in which they ended, to `spans`, at most `room`; returns how many. */
+MTSIM_API size_t mtsim_timeline_take(mtsim_timed* spans, size_t room);
+
+/* How many spans found no room since the start. */
+MTSIM_API size_t mtsim_timeline_dropped(void);
+
 #ifdef __cplusplus
 }
 #endif

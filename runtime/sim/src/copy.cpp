@@ -30,7 +30,9 @@ struct CopyTask {
     char* target;
     const char* source;
     std::size_t count;
+    const char* way;
     void run(Stream&) { std::memmove(target, source, count); }
+    Label label() const { return Label{kKind, way, 0, count}; }
 };
 
 struct FillTask {
@@ -40,6 +42,7 @@ struct FillTask {
     int value;
     std::size_t count;
     void run(Stream&) { std::memset(target, value, count); }
+    Label label() const { return Label{kKind, std::string(), 0, count}; }
 };
 
 aclError out_of_bounds(const char* function, const Argument& argument, std::size_t count, std::size_t left) {
@@ -97,6 +100,10 @@ struct Copy {
     Place target;
     Place source;
     bool pageable() const { return target.pageable || source.pageable; }
+    CopyTask task(std::size_t count) const {
+        constexpr const char* kWays[2][2] = {{"host to host", "host to device"}, {"device to host", "device to device"}};
+        return CopyTask{target.address, source.address, count, kWays[source.device][target.device]};
+    }
 };
 
 aclError check_copy(const char* function, void* dst, std::size_t room, const void* src, std::size_t count,
@@ -136,7 +143,7 @@ aclError queue(const char* function, Stream& stream, Task task, bool pageable) {
         MTSIM_TRY(Runtime::get().captures.allow_synchronous(function, ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC));
         if (const std::shared_ptr<Recorder> recorder = stream.recorder()) {
             MTSIM_TRY(recorder->bypass(function, stream));
-            task.run(stream);
+            run_told(task, nullptr, stream.device, [&] { task.run(stream); });
             return ACL_SUCCESS;
         }
     }
@@ -157,7 +164,8 @@ aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count, a
     MTSIM_TRY(require_context("aclrtMemcpy", &context));
     MTSIM_TRY(check_copy("aclrtMemcpy", dst, destMax, src, count, kind, &copy));
     MTSIM_TRY(context->runtime->captures.allow_synchronous("aclrtMemcpy", ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT));
-    std::memmove(copy.target.address, copy.source.address, count);
+    run_told(copy.task(count), nullptr, context->device->id,
+             [&] { std::memmove(copy.target.address, copy.source.address, count); });
     return ACL_SUCCESS;
 }
 
@@ -167,8 +175,7 @@ aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t cou
     Copy copy;
     MTSIM_TRY(require_stream("aclrtMemcpyAsync", stream, &target));
     MTSIM_TRY(check_copy("aclrtMemcpyAsync", dst, destMax, src, count, kind, &copy));
-    return queue("aclrtMemcpyAsync", *target, CopyTask{copy.target.address, copy.source.address, count},
-                 copy.pageable());
+    return queue("aclrtMemcpyAsync", *target, copy.task(count), copy.pageable());
 }
 
 aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
@@ -177,7 +184,8 @@ aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count)
     MTSIM_TRY(require_context("aclrtMemset", &context));
     MTSIM_TRY(check_fill("aclrtMemset", devPtr, maxCount, count, &target));
     MTSIM_TRY(context->runtime->captures.allow_synchronous("aclrtMemset", ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT));
-    std::memset(target.address, value, count);
+    run_told(FillTask{target.address, value, count}, nullptr, context->device->id,
+             [&] { std::memset(target.address, value, count); });
     return ACL_SUCCESS;
 }
 

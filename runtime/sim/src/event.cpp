@@ -135,6 +135,8 @@ public:
         recording->complete(failure ? failure->code : ACL_SUCCESS, failure ? failure->message : std::string());
     }
 
+    Label label() const { return Label{"event record", std::string()}; }
+
 private:
     std::shared_ptr<Recording> recording_;
 };
@@ -144,6 +146,7 @@ struct WaitTask {
     static constexpr const char* kKind = nullptr;
     std::shared_ptr<Recording> recording;
     void run(Stream& stream) { stream.wait_for(recording); }
+    Label label() const { return Label{"event wait", std::string()}; }
 };
 
 aclError create(const char* function, aclrtEvent* event, EventKind kind, bool timed) {

@@ -121,6 +121,8 @@ public:
         }
     }
 
+    Label label() const { return Label{kKind, name_, blocks_}; }
+
 private:
     // In a child, which has no thread but this one.
     void run_alone(Stream& stream) const {

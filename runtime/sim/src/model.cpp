@@ -53,7 +53,7 @@ private:
             if (step.kind == Step::kAwait) {
                 await(step.index, step.count);
             } else {
-                run_task(*model_.task(step.index));
+                run_task(*model_.task(step.index), lane);
             }
             if (done_.size() > 1) {
                 advance_to(lane, position + 1);
@@ -62,10 +62,18 @@ private:
     }
 
     // After a failure only what keeps events in step is done.
-    void run_task(CapturedTask& task) {
-        if (task.always || !(replay_.failed.load() || stream_.abandoned())) {
-            task.run(stream_);
+    void run_task(CapturedTask& task, std::size_t lane) {
+        if (!task.always && (replay_.failed.load() || stream_.abandoned())) {
+            return;
         }
+        if (!Timeline::get().on()) {
+            task.run(stream_);
+            return;
+        }
+        const std::int64_t begin = Timeline::now();
+        task.run(stream_);
+        Timeline::get().add(task.label(), &stream_, stream_.device, static_cast<std::uint32_t>(lane), stream_.running(),
+                            begin);
     }
 
     void await(std::size_t lane, std::size_t count) {

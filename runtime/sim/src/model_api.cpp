@@ -20,6 +20,7 @@ public:
         }
     }
     void run(Stream& stream) { model_->run(stream); }
+    Label label() const { return Label{"graph", format("graph %p", model_->handle)}; }
 
 private:
     std::shared_ptr<Model> model_;

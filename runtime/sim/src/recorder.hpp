@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "acl/acl.h"
+#include "timeline.hpp"
 
 namespace mtsim {
 
@@ -17,6 +18,7 @@ public:
     CapturedTask(const char* kind_name, bool runs_always) : kind(kind_name), always(runs_always) {}
     virtual ~CapturedTask() = default;
     virtual void run(Stream& stream) = 0;
+    virtual Label label() const = 0;
 
     const char* const kind;  // "kernel", "copy", ...; tasks of one kind have the very same string
     const bool always;       // also after a failure
@@ -28,6 +30,7 @@ class CapturedAs final : public CapturedTask {
 public:
     explicit CapturedAs(Task task) : CapturedTask(Task::kKind, Task::kAlways), task_(std::move(task)) {}
     void run(Stream& stream) override { task_.run(stream); }
+    Label label() const override { return label_of(task_); }
 
 private:
     Task task_;

@@ -13,7 +13,7 @@ thread_local const Stream* stream_of_thread = nullptr;  // set on workers
 }  // namespace
 
 Stream::Stream(const Context* owner, std::int32_t device_id)
-    : context(owner), device(device_id), slots_(new Slot[kSlots]) {}
+    : context(owner), device(device_id), slots_(new Slot[kSlots]), queued_(new Queued[kSlots]) {}
 
 Stream::~Stream() { abandon(); }
 
@@ -95,7 +95,17 @@ void Stream::work() {
             std::uint64_t position;
             ~Finish() { stream.finish(position); }
         } finish{*this, position};
-        slots_[position % kSlots].execute(*this, stopped_.load(std::memory_order_acquire));
+        const bool stopped = stopped_.load(std::memory_order_acquire);
+        Slot& slot = slots_[position % kSlots];
+        if (!Timeline::get().on()) {
+            slot.execute(*this, stopped);
+            continue;
+        }
+        running_ = queued_[position % kSlots];
+        const Label label = slot.label();
+        const std::int64_t begin = Timeline::now();
+        slot.execute(*this, stopped);
+        Timeline::get().add(label, this, device, 0, running_, begin);
     }
 }
 

@@ -20,6 +20,7 @@
 #include "acl/acl.h"
 #include "recorder.hpp"
 #include "spin.hpp"
+#include "timeline.hpp"
 
 namespace mtsim {
 
@@ -60,15 +61,27 @@ public:
                 self->run(stream);
             }
         };
-        discard_ = [](void* storage) { std::launder(static_cast<T*>(storage))->~T(); };
+        rest_ = [](void* storage, Label* label) {
+            T* self = std::launder(static_cast<T*>(storage));
+            if (label != nullptr) {
+                *label = label_of(*self);
+            } else {
+                self->~T();
+            }
+        };
     }
     void execute(Stream& stream, bool stopped) { execute_(storage_, stream, stopped); }
-    void discard() { discard_(storage_); }
+    void discard() { rest_(storage_, nullptr); }
+    Label label() {
+        Label label{};
+        rest_(storage_, &label);
+        return label;
+    }
 
 private:
     alignas(16) unsigned char storage_[kCapacity];
     void (*execute_)(void*, Stream&, bool) = nullptr;
-    void (*discard_)(void*) = nullptr;
+    void (*rest_)(void*, Label*) = nullptr;  // says what the task is, or without a label drops it
 };
 
 class Stream {
@@ -100,6 +113,9 @@ public:
         }
         const std::uint64_t position = submitted_.load(std::memory_order_relaxed);
         slots_[position % kSlots].emplace(std::forward<Task>(task));
+        if (Timeline::get().on()) {
+            queued_[position % kSlots] = Timeline::stamp();
+        }
         submitted_.store(position + 1, std::memory_order_seq_cst);
         lock.unlock();
         if (ticket != nullptr) {
@@ -123,6 +139,9 @@ public:
     // Blocks a thread that runs the stream's tasks until the recording is complete or the stream is abandoned.
     void wait_for(const std::shared_ptr<Recording>& recording);
     bool abandoned() const { return abandoned_.load(); }
+
+    // When the task that runs was queued, if that was noted. Only the worker, and who helps it, asks.
+    Queued running() const { return running_; }
 
     // NULL after the run. Only the worker calls this.
     void set_replay(Replay* replay);
@@ -175,6 +194,8 @@ private:
     void join(std::optional<Clock::time_point> deadline);
 
     std::unique_ptr<Slot[]> slots_;
+    std::unique_ptr<Queued[]> queued_;  // beside the slots: of tasks queued while a timeline was recorded
+    Queued running_;
 
     mutable std::mutex push_mutex_;  // producers; also guards worker_, started_, closed_ and recorder_
     std::shared_ptr<Recorder> recorder_;

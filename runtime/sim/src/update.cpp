@@ -14,6 +14,7 @@ struct UpdateTask {
     std::shared_ptr<TaskGroup> group;
     std::vector<std::shared_ptr<CapturedTask>> tasks;
     void run(Stream&) { model->replace(group->tasks, tasks); }
+    Label label() const { return Label{"graph update", format("graph %p", model->handle)}; }
 };
 
 }  // namespace

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from mindtorch_v2 import npu
-from mindtorch_v2.npu import profile
+from mindtorch_v2.npu import kernel_profile as profile
 from tests.npu.conftest import simulator_only
 
 KERNELS = """
