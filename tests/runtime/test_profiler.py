@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 import torch as theirs
-from runtime.both import agree, agree_or_raise
 
 import mindtorch_v2 as ours
 from mindtorch_v2 import _core
+from tests.runtime.both import agree, agree_or_raise
 
 BOTH = (theirs, ours)
 
@@ -293,7 +293,7 @@ def test_tables_have_the_same_columns_and_widths(options: dict[str, Any], shown:
         with cpu(torch, **options) as p:
             with torch.profiler.record_function("a label that is rather long, and longer than a column may become"):
                 x.exp()
-            x.relu()
+            x.neg()
         averages = p.key_averages(group_by_input_shape="record_shapes" in options)
         lines = averages.table(**shown).splitlines()
         figures = re.compile(r"-?[\d.]+(us|ms|s|%)| +")
@@ -625,7 +625,7 @@ def test_arguments_have_pytorchs_names() -> None:
 def test_pytorchs_profile_is_not_imported_before_it_is_used(child_env: dict[str, str]) -> None:
     code = "import sys, mindtorch_v2; print([m for m in sys.modules if 'profiler' in m and 'mindtorch_v2.' in m])"
     done = subprocess.run([sys.executable, "-c", code], env=child_env, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['mindtorch_v2._core_profiling']"
+    assert done.stdout.strip() == "[]"
 
 
 def test_what_is_recorded_is_freed() -> None:
