@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -52,3 +57,48 @@ def test_operators_that_are_written_by_hand(repo_root, tmp_path):
     assert names["positive"](x).tolist() == [1.0]
     with pytest.raises(RuntimeError, match=r"docs::scaled: expected weight and x to have the same shape"):
         names["scaled"](x, torch.ones(3))
+
+
+def test_profiles_and_timelines(repo_root, tmp_path, monkeypatch, capsys):
+    """The page's Python runs, as one program."""
+    monkeypatch.chdir(tmp_path)
+    text = (repo_root / "docs/profiler.md").read_text()
+    exec("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), {"__name__": "profiler"})
+    assert {path.name for path in tmp_path.iterdir()} == {"trace.json", "step.json"}
+    assert "aten::linear" in capsys.readouterr().out
+
+
+def nesting(trace):
+    """What a trace has in it, times aside: each lane's slices with how deep they are, and how many arrows there are."""
+    draw = runpy.run_path(str(PICTURE / "draw.py"))
+    bars = draw["slices_of"](trace["traceEvents"], (float("-inf"), float("inf")))
+    lanes: dict[object, list[tuple[str, str, int]]] = {}
+    for bar in sorted(bars, key=lambda bar: bar.begin):
+        lanes.setdefault(bar.lane, []).append((bar.category, bar.name, bar.depth))
+    arrows = [event["cat"] for event in trace["traceEvents"] if event["ph"] == "f"]
+    without_waits = ([bar for bar in lane if bar[0] != "event wait"] for lane in lanes.values())
+    return sorted(without_waits), sorted(arrows).count("fwdbwd")
+
+
+PICTURE = Path(__file__).resolve().parents[1] / "docs/timeline"
+
+
+def test_the_picture_of_a_timeline_is_drawn_from_its_trace():
+    trace = json.loads((PICTURE / "step.json").read_text())
+    assert (PICTURE / "step.svg").read_text() == runpy.run_path(str(PICTURE / "draw.py"))["draw"](trace, "step")
+
+
+def test_the_trace_of_the_picture_is_what_a_run_gives(tmp_path, child_env):
+    """A wait of one stream for another is there only where it had to wait."""
+    command = [sys.executable, str(PICTURE / "step.py"), str(tmp_path / "trace.json")]
+    subprocess.run(command, env=child_env, check=True)
+    fresh, kept = (json.loads(path.read_text()) for path in (tmp_path / "trace.json", PICTURE / "step.json"))
+    assert nesting(fresh) == nesting(kept)
+
+
+def test_the_picture_drawer_refuses_what_is_not_there(tmp_path):
+    draw = runpy.run_path(str(PICTURE / "draw.py"))["draw"]
+    with pytest.raises(ValueError, match="no slice named 'nothing'"):
+        draw(json.loads((PICTURE / "step.json").read_text()), "nothing")
+    with pytest.raises(ValueError, match="no slices"):
+        draw({"traceEvents": []})

@@ -169,7 +169,7 @@ def _device_events(recording: Recording, owners: Owners, devices: list[str], pro
         yield from _lane(devices.index(device), number, name, number)
     graphs = {(span.thread, span.queued) for span in recording.device_spans if span.kind == "graph"}
     for number, span in enumerate(recording.device_spans, 1):
-        device, lane = devices.index(span.device), streams[span.device, span.stream, span.lane]
+        chip, lane = devices.index(span.device), streams[span.device, span.stream, span.lane]
         args = _device_args(span, number)
         caller = owners.around(span.thread, span.queued) if span.queued else -1
         if caller >= 0:
@@ -177,7 +177,7 @@ def _device_events(recording: Recording, owners: Owners, devices: list[str], pro
         yield _slice(
             ROLES.get(span.kind, span.kind),
             title_of(span),
-            devices.index(span.device),
+            chip,
             lane,
             span.begin,
             span.end,
@@ -185,7 +185,7 @@ def _device_events(recording: Recording, owners: Owners, devices: list[str], pro
         )
         inside = span.kind != "graph" and (span.thread, span.queued) in graphs  # its graph has the arrow
         if caller >= 0 and span.stream is not None and not inside:
-            yield from _arrow("ac2g", number, (process, span.thread, span.queued), (device, lane, span.begin))
+            yield from _arrow("ac2g", number, (process, span.thread, span.queued), (chip, lane, span.begin))
 
 
 def _device_args(span: DeviceSpan, number: int) -> Event:

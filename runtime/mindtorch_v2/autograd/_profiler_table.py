@@ -77,11 +77,8 @@ def _width(texts: Sequence[str], most: int | None) -> int:
 
 def device_total(events: Sequence[Any]) -> float:
     """What devices took in all: kernels have events of their own."""
-    return sum(
-        event.self_device_time_total
-        for event in events
-        if event.device_type.name != "CPU" and not event.is_user_annotation
-    )
+    kernels = [event for event in events if event.device_type.name != "CPU" and not event.is_user_annotation]
+    return float(sum(event.self_device_time_total for event in kernels))
 
 
 def table(

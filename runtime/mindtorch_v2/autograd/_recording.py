@@ -161,7 +161,7 @@ def read_spans(records: Iterable[tuple[Any, ...]]) -> Iterable[Span]:
     for category, what, begin, end, thread, end_thread, parent, sequence, details in records:
         name, overload = what, ""
         if isinstance(what, _core.OpOverload):
-            name, overload = f"{what.namespace}::{what._opname}", what._schema.overload
+            name, overload = f"{what.namespace}::{what._schema.name}", what._schema.overload
         shapes, types, stack = details or (None, None, None)
         frames = [format_frame(code, line) for code, line in stack or ()]
         yield Span(category, name, overload, begin, end, thread, end_thread, parent, sequence, shapes, types, frames)

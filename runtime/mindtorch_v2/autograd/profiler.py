@@ -11,7 +11,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from .. import _core
 from . import _chrome_trace
@@ -148,7 +148,7 @@ class profile:  # noqa: N801
         recorder.begin()
         self._recorder = recorder
 
-    def __exit__(self, kind: Error, error: BaseException | None, trace: TracebackType | None) -> bool:
+    def __exit__(self, kind: Error, error: BaseException | None, trace: TracebackType | None) -> Literal[False]:
         if not self.enabled or self._recorder is None:
             return False
         if self.acc_events and self._recording is not None:

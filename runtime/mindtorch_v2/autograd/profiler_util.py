@@ -206,19 +206,19 @@ class FunctionEvent(_Times):
         return self.device_memory_usage - sum(child.device_memory_usage for child in self.cpu_children)
 
     @property
-    def cpu_time_total(self) -> float:  # type: ignore[override]
+    def cpu_time_total(self) -> float:
         """How long the call took; 0 of a kernel."""
         return self.time_range.elapsed_us() if self.device_type == DeviceType.CPU else 0
 
     @property
-    def self_cpu_time_total(self) -> float:  # type: ignore[override]
+    def self_cpu_time_total(self) -> float:
         """How long the call took, without the calls inside it."""
         if not self._counts_self:
             return 0
         return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
 
     @property
-    def device_time_total(self) -> float:  # type: ignore[override]
+    def device_time_total(self) -> float:
         """How long its kernels took, and those of the calls inside it; of a kernel, how long that took."""
         if self.is_async or not self.use_device:
             return 0
@@ -228,7 +228,7 @@ class FunctionEvent(_Times):
         return self.time_range.elapsed_us()
 
     @property
-    def self_device_time_total(self) -> float:  # type: ignore[override]
+    def self_device_time_total(self) -> float:
         """The same without the calls inside it."""
         if self.is_async or not self.use_device:
             return 0
@@ -395,7 +395,7 @@ class EventList(list[Any]):
     @property
     def self_cpu_time_total(self) -> float:
         """The sum of all events' own times, in microseconds."""
-        return sum(event.self_cpu_time_total for event in self)
+        return float(sum(event.self_cpu_time_total for event in self))
 
     def table(
         self,
