@@ -22,7 +22,7 @@ class Hooks:
     apply_batched: Any = None  # (cls, args): `Function.apply` of batches; func._functions
     constructed: Any = None  # (make): a tensor of Python values in a trace; jit._reads
     left: Any = None  # (what, read): values that leave a trace; jit._reads
-    device_timeline: Any = None  # what NPUs did while a profiler ran, `begin(most)` and `end()`; npu.timeline
+    device_timeline: Any = None  # what NPUs did while a profiler ran, `begin(most)`, `end()` and `drop()`; npu.timeline
 
     def fill(self, **functions: Any) -> None:
         """Sets entries by name. Raises AttributeError for a name that is not in the table."""

@@ -313,6 +313,18 @@ def test_spans_of_ones_own_are_free_outside_and_shown_inside(tmp_path: Path) -> 
     assert [(e["cat"], e["name"]) for e in events] == [("commit", "commit 3 kernels"), ("encode", "encode exp")]
 
 
+def test_a_profile_that_is_dropped_while_it_runs_is_over(tmp_path: Path, x: torch.Tensor) -> None:
+    p = npu.profile(tmp_path / "dropped.json")
+    p.__enter__()
+    x.exp()
+    del p
+    npu.synchronize()
+    with npu.profile(tmp_path / "trace.json"):
+        x * x
+    assert [e["name"] for e in slices(traced(tmp_path / "trace.json"), "kernel")] == ["mul_f32"]
+    assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]
+
+
 def test_a_name_of_any_text_is_written(tmp_path: Path) -> None:
     label = 'a "quoted" \\ label\nof two lines \u2192 \x00'
     with npu.profile(tmp_path / "trace.json.gz"), torch.profiler.record_function(label):

@@ -572,6 +572,16 @@ def test_no_more_is_kept_than_there_is_room_for() -> None:
     assert _core.profiler_records() == ([], [])
 
 
+def test_a_profile_that_is_dropped_while_it_runs_is_over() -> None:
+    p = cpu(ours)
+    p.start()
+    ours.ones(2)
+    del p
+    with cpu(ours) as q:
+        ours.ones(3).exp()
+    assert outermost(q.events()) == ["aten::ones", "aten::exp"]
+
+
 def test_threads_record_side_by_side() -> None:
     def work() -> None:
         for _ in range(200):

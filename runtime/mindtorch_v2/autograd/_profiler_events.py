@@ -218,7 +218,7 @@ def _flops(span: Span) -> int:
     shapes = [tuple(shape) for shape in span.shapes or () if not isinstance(shape, list)]
     name = span.name.removeprefix("aten::")
     if name in ("mul", "add") and shapes:
-        return math.prod(shapes[0])
+        return int(math.prod(shapes[0]))
     first = {"mm": 0, "bmm": 0, "addmm": 1, "baddbmm": 1}.get(name)
     if first is None or len(shapes) < first + 2 or not shapes[first] or not shapes[first + 1]:
         return 0

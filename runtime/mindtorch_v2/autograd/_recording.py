@@ -112,6 +112,7 @@ class Recorder:
     device: bool = True
     _process: int = field(default=0, init=False)
     _began: int = field(default=0, init=False)
+    _runs: bool = field(default=False, init=False)
 
     def begin(self) -> None:
         """Raises RuntimeError while another recording runs."""
@@ -123,10 +124,11 @@ class Recorder:
         if self.device and hooks.device_timeline is not None:
             hooks.device_timeline.begin(MOST_SPANS)
         _core.profiler_begin(thread, self.shapes, self.stacks, self.memory, MOST_SPANS)
-        self._process, self._began = os.getpid(), _core.clock_ns()
+        self._process, self._began, self._runs = os.getpid(), _core.clock_ns(), True
 
     def end(self) -> Recording | None:
         """Waits for the devices, and gives what was recorded."""
+        self._runs = False
         if self._process != os.getpid():
             return None
         device_spans: Sequence[DeviceSpan] = ()
@@ -140,8 +142,8 @@ class Recorder:
             spans, memory = _core.profiler_records()
             if dropped := _core.profiler_dropped():
                 notes.append(f"{dropped} spans of the host found no room: at most {MOST_SPANS} are kept")
-            _core.profiler_forget()
         finally:
+            _core.profiler_forget()
             _running.release()
         return Recording(
             self._began,
@@ -154,6 +156,14 @@ class Recorder:
             tuple(notes),
             failure,
         )
+
+    def __del__(self) -> None:
+        """One that is dropped while it runs records no more."""
+        if self._runs and self._process == os.getpid():
+            if hooks.device_timeline is not None:
+                hooks.device_timeline.drop()
+            _core.profiler_forget()
+            _running.release()
 
 
 def read_spans(records: Iterable[tuple[Any, ...]]) -> Iterable[Span]:

@@ -104,6 +104,12 @@ class Timeline:
             notes.append(f"{dropped} spans of the NPUs found no room: at most {most} are kept")
         return spans, notes, failure
 
+    def drop(self) -> None:
+        """Ends the recording, of which nobody wants to know."""
+        self._most = 0
+        if runtime.is_initialized() and runtime.opened().simulated:
+            _simulator(runtime.opened().path).mtsim_timeline_stop()
+
 
 def _wait_for_all() -> NpuError | None:
     failure: NpuError | None = None
