@@ -103,7 +103,9 @@ keeps alive (`benchmarks/autograd_calls.py`; the passes are process CPU time). V
 there as they are called (`benchmarks/small_calls.py`): `x` and `y` are 4×4 float32, `row` is 1×4, `turned` transposed,
 and `a` a leaf that requires grad. Launches
 are of the same example's AscendC kernel, from Python until it is queued on the simulated NPU; the peer is a plain
-Python class around ctypes with a cache of symbols (`benchmarks/launch.py`). On the simulated NPU
+Python class around ctypes with a cache of symbols (`benchmarks/launch.py`). What a profiler adds is the time of a call
+that `torch.profiler.profile` records, less that of the same call without it (`benchmarks/profiled.py`). On the
+simulated NPU
 (`benchmarks/simulated_npu.py`) times are wall time, but for the launch: a launch and its synchronisation beside a job
 handed to a thread and back with a mutex and a condition variable, in the same process; `add` and memcpy for each GiB
 read or written, by as many threads as they use by themselves.

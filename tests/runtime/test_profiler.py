@@ -406,6 +406,18 @@ def test_a_trace_has_every_call(tmp_path: Path) -> None:
     agree(case)
 
 
+def test_events_alone_are_a_trace_too(tmp_path: Path) -> None:
+    def case(torch: Any) -> Any:
+        path = tmp_path / f"{torch.__name__}.events.json"
+        with cpu(torch) as p, torch.profiler.record_function("label"):
+            torch.ones(3).exp()
+        p.events().export_chrome_trace(str(path))
+        events = json.loads(path.read_text())
+        return sorted({e["name"] for e in events} & {"label", "aten::exp"}), sorted(events[0]), events[0]["pid"]
+
+    agree(case)
+
+
 def test_a_compressed_trace_and_a_folder_of_them(tmp_path: Path) -> None:
     def case(torch: Any) -> Any:
         folder = tmp_path / torch.__name__ / "deep"

@@ -70,6 +70,14 @@ class record_function:  # noqa: N801  (PyTorch's name)
         return recorded  # type: ignore[return-value]
 
 
+def refuse_experiments(config: Any) -> None:
+    """Raises NotImplementedError for options of PyTorch's own library, which would do nothing here."""
+    if config is not None:
+        raise NotImplementedError(
+            "experimental_config has options of PyTorch's Kineto, which records nothing here: leave it out"
+        )
+
+
 class profile:  # noqa: N801
     """``with torch.autograd.profiler.profile() as p:`` records the calls of the block's thread.
 
@@ -97,6 +105,7 @@ class profile:  # noqa: N801
         custom_trace_id_callback: Callable[[], str] | None = None,
     ) -> None:
         self.enabled = enabled
+        refuse_experiments(experimental_config)
         if use_cuda:
             warnings.warn(
                 "The attribute `use_cuda` will be deprecated soon, please use ``use_device = 'cuda'`` instead.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import json
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -424,6 +425,23 @@ class EventList(list[Any]):
             top_level_events_only=top_level_events_only,
             time_unit=time_unit,
         )
+
+    def export_chrome_trace(self, path: str) -> None:
+        """Writes the CPU's events alone, for ``chrome://tracing``; the profile's own has all that was recorded."""
+        events = [
+            {
+                "name": event.trace_name,
+                "ph": "X",
+                "ts": event.time_range.start,
+                "dur": event.time_range.elapsed_us(),
+                "tid": event.thread,
+                "pid": "CPU functions",
+                "args": {},
+            }
+            for event in self
+            if event.trace_name is not None and event.device_type == DeviceType.CPU
+        ]
+        Path(path).write_text(json.dumps(events))
 
     def supported_export_stacks_metrics(self) -> list[str]:
         """What `export_stacks` takes for ``metric``."""

@@ -53,7 +53,7 @@ class profile:  # noqa: N801  (PyTorch's name)
     With a ``schedule`` (see `schedule`) the program says `step` after each of its steps, and ``on_trace_ready(p)`` gets
     the profiler at the end of each cycle; without one at the end of the block. ``record_shapes``, ``profile_memory``,
     ``with_stack`` and ``with_flops`` are as for ``torch.autograd.profiler.profile``. With ``acc_events`` events of all
-    cycles are kept.
+    cycles are kept. ``with_modules`` is about TorchScript's modules, of which there are none.
 
     One profiler records at a time: RuntimeError where another does, or where this one is entered twice.
     """
@@ -74,6 +74,7 @@ class profile:  # noqa: N801  (PyTorch's name)
         use_cuda: bool | None = None,
         custom_trace_id_callback: Callable[[], str] | None = None,
     ) -> None:
+        prof.refuse_experiments(experimental_config)
         self.activities = _activities(activities)
         if use_cuda is not None:
             message = "`use_cuda` is deprecated, use `activities` argument instead"
