@@ -222,4 +222,4 @@ def _flops(span: Span) -> int:
     first = {"mm": 0, "bmm": 0, "addmm": 1, "baddbmm": 1}.get(name)
     if first is None or len(shapes) < first + 2 or not shapes[first] or not shapes[first + 1]:
         return 0
-    return 2 * math.prod(shapes[first]) * int(shapes[first + 1][-1])
+    return int(2 * math.prod(shapes[first]) * shapes[first + 1][-1])

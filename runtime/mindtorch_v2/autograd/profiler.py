@@ -124,7 +124,8 @@ class profile:  # noqa: N801
         if not use_cpu and use_device is None:
             raise AssertionError("No activities specified for the profiler")
         self.use_device, self.use_cpu = use_device, use_cpu
-        self.record_shapes, self.with_flops = record_shapes or with_flops, with_flops
+        self.record_shapes, self.with_flops = record_shapes, with_flops
+        self.record_shapes |= with_flops
         self.profile_memory, self.with_stack, self.with_modules = profile_memory, with_stack, with_modules
         self.acc_events, self.custom_trace_id_callback = acc_events, custom_trace_id_callback
         self.trace_id = ""

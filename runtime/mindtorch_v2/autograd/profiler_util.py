@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,11 +44,11 @@ class DeviceType(enum.Enum):
     PrivateUse1 = 20
 
 
-class Interval(NamedTuple):
+class Interval:
     """From ``start`` to ``end``, in microseconds since the profile began."""
 
-    start: float
-    end: float
+    def __init__(self, start: float, end: float) -> None:
+        self.start, self.end = start, end
 
     def elapsed_us(self) -> float:
         """The length, in microseconds."""
@@ -396,7 +396,8 @@ class EventList(list[Any]):
     @property
     def self_cpu_time_total(self) -> float:
         """The sum of all events' own times, in microseconds."""
-        return float(sum(event.self_cpu_time_total for event in self))
+        total: float = sum(event.self_cpu_time_total for event in self)
+        return total
 
     def table(
         self,
@@ -504,8 +505,9 @@ def attribute_of(metric: str) -> str:
 class MemRecordsAcc:
     """Records of memory, pairs whose first item has ``start_ns()``: which of them lie in an interval."""
 
-    def __init__(self, mem_records: Iterable[Any]) -> None:
-        self._records = sorted(mem_records, key=lambda record: record[0].start_ns())
+    def __init__(self, mem_records: Sequence[Any]) -> None:
+        ordered = sorted(mem_records, key=lambda record: record[0].start_ns()) if len(mem_records) > 0 else []
+        self._records: list[Any] = ordered
 
     def in_interval(self, start_ns: int, end_ns: int) -> Iterable[Any]:
         """The records from ``start_ns`` to ``end_ns``, both included."""

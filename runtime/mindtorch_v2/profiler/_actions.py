@@ -22,6 +22,12 @@ class ProfilerActivity(enum.Enum):
     PrivateUse1 = 5
     NPU = PrivateUse1
 
+    @classmethod
+    def _missing_(cls, value: object) -> ProfilerActivity:
+        if isinstance(value, int):
+            raise ValueError(f"{value} is not a valid ProfilerActivity: they are numbered from 0 to {len(cls) - 1}")
+        raise TypeError(f"ProfilerActivity(): expected the number of an activity, got {type(value).__name__}")
+
 
 class ProfilerAction(enum.Enum):
     """What a profiler does in a step: nothing, get ready, record, or record and then hand the trace over."""

@@ -83,7 +83,7 @@ class profile:  # noqa: N801  (PyTorch's name)
         self.with_stack, self.with_flops, self.with_modules = with_stack, with_flops, with_modules
         self.acc_events, self.custom_trace_id_callback = acc_events, custom_trace_id_callback
         self.use_device = "npu" if ProfilerActivity.PrivateUse1 in self.activities else None
-        self.schedule, self.record_steps = (record_always, False) if schedule is None else (schedule, True)
+        self.schedule, self.record_steps = (schedule, True) if schedule else (record_always, False)
         self.on_trace_ready = on_trace_ready
         self.profiler: prof.profile | None = None
         self.step_num = 0
@@ -217,8 +217,11 @@ class profile:  # noqa: N801  (PyTorch's name)
         self._metadata[key] = value
 
     def add_metadata_json(self, key: str, value: str) -> None:
-        """The same with a value in JSON. Raises ValueError where it is none."""
-        self._metadata[key] = json.loads(value)
+        """The same with a value in JSON; what is none is kept as text."""
+        try:
+            self._metadata[key] = json.loads(value)
+        except (TypeError, ValueError):
+            self._metadata[key] = value
 
     preset_metadata_json = add_metadata_json
 
