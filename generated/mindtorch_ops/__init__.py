@@ -2,6 +2,7 @@
 """Operators declared in ops_yaml."""
 
 from . import (
+    attention,
     comparison,
     creation,
     functional,
@@ -16,6 +17,7 @@ from . import (
 )
 
 __all__ = [
+    "attention",
     "comparison",
     "creation",
     "functional",

@@ -82,7 +82,7 @@ cdef class OpOverload:
 
     @property
     def __name__(self):
-        return self._schema.name if not self._schema.overload else f"{self._schema.name}.{self._schema.overload}"
+        return f"{self._schema.name}.{self._overloadname}"
 
     @property
     def _opname(self):

@@ -18,6 +18,8 @@ class Hooks:
     device_added: Any = None  # (backend): a device type from outside; library._devices
     private_use1_renamed: Any = None  # (): the name means a key of its own from now on; library._library
     key_added: Any = None  # (key): of a backend, which had no name until now; library.definitions
+    graph_declared: Any = None  # (overload, declaration): a handler of captured graphs; npu.graph_handlers
+    graph_forgotten: Any = None  # (overload): the handler goes with the operator's library; npu.graph_handlers
     drawn: Any = None  # (make, sizes, options): random numbers inside `vmap`; func._batching
     apply_batched: Any = None  # (cls, args): `Function.apply` of batches; func._functions
     constructed: Any = None  # (make): a tensor of Python values in a trace; jit._reads

@@ -17,8 +17,9 @@ __all__ = ["check_graph"]
 
 def check_graph(spec: OpSpec, scope: OpScope) -> None:
     """Check ``graph``: every name can be updated and stands there once, and there is something to capture."""
-    if not spec.graph_update:
+    if not spec.graph_update and not spec.graph_hooks:
         return
+    _check_prepare(spec, scope)
     if not any("npu" in kernel.devices for kernel in spec.kernels):
         span = spec.place.key("graph")
         scope.fault(Code.MT324, "there is no kernel for npu, whose launch a graph captures", span, "add one")
@@ -42,6 +43,24 @@ def check_graph(spec: OpSpec, scope: OpScope) -> None:
             rule = Related(deciding[name].place.span, "this rule reads it")
             scope.fault(Code.MT322, message, asked.span, "remove it, or give the output's shape without it", rule)
         given.setdefault(name, asked)
+
+
+def _check_prepare(spec: OpSpec, scope: OpScope) -> None:
+    """What is captured in the operator's place is there, and has what is updated."""
+    hook = spec.graph_hooks.get("prepare")
+    if hook is None or hook.value != "out":
+        return
+    schema = spec.schema
+    targets = scope.table.overloads(schema.namespace or "aten", schema.name, "out")
+    if not targets or schema.overload == "out":
+        hint = f"declare {schema.namespace}::{schema.name}.out, or leave `prepare` out"
+        scope.fault(Code.MT331, f"there is no other overload `out` of {schema.qualname} to capture", hook.span, hint)
+        return
+    known = {argument.name for argument in targets[0].arguments}
+    for asked in spec.graph_update:
+        if asked.value not in known and asked.value in {argument.name for argument in schema.arguments}:
+            message = f"`{asked.value}` is not an argument of {targets[0].qualname}, which is captured in its place"
+            scope.fault(Code.MT331, message, asked.span, "add it there")
 
 
 def _read_by(rule: FakeRule) -> Iterator[str]:

@@ -263,6 +263,7 @@ class OpSpec:
     fallback: str = ""
     autocast: tuple[Cast, ...] = ()
     graph_update: tuple[Text, ...] = ()  # arguments that may change in a captured graph
+    graph_hooks: Mapping[str, Text] = field(default_factory=dict)  # hook -> `out`, or a function of Python
     examples: tuple[Example, ...] = ()
     output_differentiability: tuple[bool, ...] = ()  # one an output; empty: all of them
     made_of: opschema.Schema | None = None  # for a variant that `autogen` made: the schema of its entry

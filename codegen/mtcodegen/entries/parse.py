@@ -190,6 +190,7 @@ class _Reader:
             fallback=_text(node, "fallback"),
             autocast=_casts(node.get("autocast")),
             graph_update=_graph_update(node.get("graph")),
+            graph_hooks=_graph_hooks(node.get("graph")),
             examples=self.examples(node.get("examples"), schema),
             deprecated=" ".join(_text(node, "deprecated").split()),
             output_differentiability=tuple(
@@ -540,6 +541,13 @@ def _overlap_check(node: Mapping) -> tuple[str, ...]:
 
 def _graph_update(node: Node | None) -> tuple[Scalar, ...]:
     return tuple(_scalars(node.get("update"))) if isinstance(node, Mapping) else ()
+
+
+def _graph_hooks(node: Node | None) -> dict[str, Scalar]:
+    if not isinstance(node, Mapping):
+        return {}
+    hooks = {key: node.get(key) for key in ("prepare", "postprocess", "update_args", "record")}
+    return {key: hook for key, hook in hooks.items() if isinstance(hook, Scalar)}
 
 
 def _documentation(node: Mapping) -> str:

@@ -374,6 +374,11 @@ class Code(Enum):
         "`tiling: {from:, class:, fields:}` takes a struct from an operator project's host side. `class` is one that "
         "`BEGIN_TILING_DATA_DEF` declares there, and `fields` has a value for each of its fields, of its C type.",
     )
+    MT331 = (
+        "a graph that captures an overload which does not fit",
+        "`prepare: out` captures the operator's overload `out` in its place, with the outputs allocated before: there "
+        "has to be one, and what is updated has to be an argument of it.",
+    )
     MT401 = (
         "an operator without a fake rule",
         "It says what the outputs look like: fake tensors need it, and launched kernels' outputs are allocated by it.",

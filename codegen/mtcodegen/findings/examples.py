@@ -123,6 +123,7 @@ EXAMPLES: dict[Code, str] = {
     ),
     Code.MT323: _op("  graph: {update: [lens, lens]}\n" + _NPU_TAIL, func="decode(Tensor x, int[] lens) -> Tensor"),
     Code.MT324: _op("  graph: {update: [n]}\n" + _TAIL, func="double(Tensor x, int n) -> Tensor"),
+    Code.MT331: _op("  graph: {update: [n], prepare: out}\n" + _NPU_TAIL, func="decode(Tensor x, int n) -> Tensor"),
     Code.MT325: _op(
         "  fallback: cpu\n  fake: {shape: '[n]', dtype: float32, device: device}\n"
         "  kernels:\n  - {device: cpu, python: 'm:f'}\n",

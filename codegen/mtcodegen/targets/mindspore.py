@@ -68,7 +68,7 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec | None:
         )
     # No device check: MindSpore itself decides where its tensors are.
     unchecked = replace(spec, device_check="NoCheck", overlap_check=())
-    return replace(unchecked, kernels=kernels, autocast=(), fallback="", forward=None, graph_update=())
+    return replace(unchecked, kernels=kernels, autocast=(), fallback="", forward=None, graph_update=(), graph_hooks={})
 
 
 def _left_out(what: str, span: Span) -> Diagnostic:

@@ -91,6 +91,8 @@ def _facts(spec: OpSpec) -> list[Row]:
     facts += [Row("without a kernel", spec.fallback)] if spec.fallback else []
     updated = ", ".join(name.value for name in spec.graph_update)
     facts += [Row("updated in a captured graph", updated)] if updated else []
+    hooks = ", ".join(f"{hook}: {value.value}" for hook, value in spec.graph_hooks.items())
+    facts += [Row("captured in a graph by", hooks)] if hooks else []
     return facts + [Row(f"autocast on {cast.device}", cast.policy) for cast in spec.autocast]
 
 

@@ -117,9 +117,9 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
     if spec.forward is not None and any(arg.alias and not arg.is_write for arg in spec.schema.arguments):
         _left_out(spec, "forward", "forward-mode formulas of operators that return views", found)
         changed = replace(changed, forward=None)
-    if spec.graph_update:
+    if spec.graph_update or spec.graph_hooks:
         _left_out(spec, "graph", "graph updates", found)
-        changed = replace(changed, graph_update=())
+        changed = replace(changed, graph_update=(), graph_hooks={})
     return changed
 
 

@@ -47,6 +47,7 @@ cdef class NpuBlock:
     cdef void* stream
     cdef int index
     cdef int pool              # 0: no private one
+    cdef size_t serial         # of the allocation that has it: a number that no other one gets
     cdef set guests            # other streams that used it since it was allocated
 
 
@@ -87,6 +88,7 @@ cdef class NpuAllocator(Allocator):
     cdef dict recent
     cdef void* recent_stream
     cdef int recent_index
+    cdef size_t serials        # that were given to allocations
 
     def __cinit__(self):
         self.cached, self.live, self.pools, self.postponed = {}, {}, {}, []
@@ -103,6 +105,8 @@ cdef class NpuAllocator(Allocator):
             block = <NpuBlock>blocks.pop()
         else:
             block = self.fresh(size, index, stream, pool)
+        self.serials += 1
+        block.serial = self.serials
         self.live[<uintptr_t>block.data] = block
         count_up(&counters[ALLOCATION], 1)
         count_up(&counters[ALLOCATED_BYTES], size)
@@ -296,6 +300,29 @@ def npu_memory(int index):
         counter = npu_allocator.counters[index][i]
         counted[COUNTER_NAMES[i]] = (counter.current, counter.peak, counter.total)
     return counted, npu_allocator.retries[index], npu_allocator.failures[index]
+
+
+def npu_allocation(uintptr_t address):
+    """(pool, serial number) of the live allocation that starts at an address; None where there is none."""
+    cdef NpuBlock block = npu_allocator.live.get(address)
+    return None if block is None else (block.pool, block.serial)
+
+
+def npu_pools(int index):
+    """{private pool: (bytes in live tensors, bytes reserved)} of an NPU, for captured graphs."""
+    cdef NpuBlock block
+    checked_npu(index)
+    pools = {}
+    for block in [*npu_allocator.live.values(), *npu_allocator.postponed]:
+        if block.pool != 0 and block.index == index:
+            allocated, reserved = pools.get(block.pool, (0, 0))
+            pools[block.pool] = (allocated + block.nbytes, reserved + block.nbytes)
+    for key in [key for key in npu_allocator.cached if key[0] != 0 and key[1] == index]:
+        for blocks in npu_allocator.cached[key].values():
+            for block in blocks:
+                allocated, reserved = pools.get(block.pool, (0, 0))
+                pools[block.pool] = (allocated, reserved + block.nbytes)
+    return pools
 
 
 def npu_reset_peak_memory(int index):

@@ -18,7 +18,7 @@ from .._core import OpOverload
 from .._hooks import hooks
 from ..errors import RegistrationError
 from ._fake import in_fake_rule
-from ._graph import UPDATE_SPECS, check_update
+from ._graph import UPDATE_SPECS, GraphDeclaration, check_hooks, check_update, declarations
 from ._list_outputs import gradients_by_output, returns_lists
 from ._publishing import publish
 from ._registrations import Kernel, find_meta, formula, pop, push
@@ -149,6 +149,7 @@ class Library:
         fallback: str | None = None,
         autocast: Mapping[str, str] | None = None,
         graph_update: Iterable[str] = (),
+        graph_hooks: Mapping[str, str] | None = None,
     ) -> Callable[[Callable[..., None]], OpOverload]:
         """Decorator: defines an operator by a function that says, of its arguments as symbols, what a call does.
 
@@ -156,8 +157,9 @@ class Library:
         (`docs/operators.md`). It runs once, when the operator is first called or looked at; calls run what it said,
         without Python. ``deprecated`` says what to call instead; ``fallback`` what runs on devices without a kernel
         ("cpu": the one for that, on copies; "error"); ``autocast`` to which dtype, or "promote", the operator's tensors
-        are cast with autocast on for a device; ``graph_update`` which arguments a captured graph may change. The others
-        are `define`'s; the function's docstring is the operator's. Returns the operator in the function's place.
+        are cast with autocast on for a device; ``graph_update`` which arguments a captured graph may change,
+        ``graph_hooks`` what its handler does beside (`register_graph`). The others are `define`'s; the function's
+        docstring is the operator's. Returns the operator in the function's place.
         """
 
         from .definitions import Definition  # a program that defines nothing starts without it
@@ -182,6 +184,7 @@ class Library:
                 fallback=fallback,
                 autocast=autocast,
                 graph_update=graph_update,
+                graph_hooks=graph_hooks,
             )
             self._definitions.append(definition)
             self._undo.append(definition.forget)
@@ -351,22 +354,40 @@ class Library:
         self._push(overload, "Autograd", formula(backward, setup_context, place))
 
     def register_graph(
-        self, op_name: str | OpOverload, *, update: str | Iterable[str], source: str | None = None
+        self,
+        op_name: str | OpOverload,
+        *,
+        update: str | Iterable[str] = (),
+        source: str | None = None,
+        **hooks: str,
     ) -> None:
-        """Says which arguments of an operator may have new values when a captured graph is replayed.
+        """Says how an operator is captured into a graph: which arguments may have new values at a replay, and hooks.
 
+        ``prepare="out"`` captures the overload ``out``, into outputs and a workspace that were allocated before. Any
+        other hook is a Python function, ``"module:function"``, with the arguments of the method of
+        `npu.graphs.NpuGraphOpHandler` that it becomes: ``prepare``, ``postprocess``, ``update_args``, ``record``.
         Raises RuntimeError for a name that is no argument, for a type whose values the host does not read at a launch,
-        and where another library said it before.
+        for an unknown hook, and where another library said it before.
         """
         self._require_alive()
         overload = self._resolve(op_name)
         names = check_update(overload, (update,) if isinstance(update, str) else tuple(update))
-        if overload.name() in UPDATE_SPECS:
+        declaration = GraphDeclaration(names, check_hooks(overload, hooks))
+        if overload.name() in declarations:
             raise RegistrationError(
                 f"{overload.name()}: what a graph may update is registered already ({source or caller()} is the second)"
             )
         UPDATE_SPECS[overload.name()] = names
-        self._undo.append(lambda: UPDATE_SPECS.__delitem__(overload.name()))
+        declarations[overload.name()] = overload, declaration
+        if hooks.graph_declared is not None:
+            hooks.graph_declared(overload, declaration)
+
+        def forget() -> None:
+            del UPDATE_SPECS[overload.name()], declarations[overload.name()]
+            if hooks.graph_forgotten is not None:
+                hooks.graph_forgotten(overload)
+
+        self._undo.append(forget)
 
     def register_jvp(
         self, op_name: str | OpOverload, fn: Callable[..., Any] | None, *, source: str | None = None

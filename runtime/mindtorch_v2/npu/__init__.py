@@ -6,13 +6,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .._core import CType, DevicePointer, Kernel, TypedScalar, alloc, alloc_broadcast, alloc_like, c_types, tensor_ptr
-from . import mindspore, timeline  # noqa: F401  (the timeline is what profilers ask)
+from . import graphs, mindspore, timeline  # noqa: F401  (the timeline is what profilers ask)
 from .build_errors import BuildError
 from .copies import copy_
 from .errors import NpuError, OutOfMemoryError
 from .fallback import fallback_report, reset_fallback_report
 from .fallback import install as _install_fallback
-from .graphs import NPUGraph, graph, graph_pool_handle
+from .graphs import (
+    NPUGraph,
+    NpuGraphOpHandler,
+    graph,
+    graph_pool_handle,
+    make_graphed_callables,
+    register_npu_graph_handler,
+)
 from .launcher import KernelLauncher, ascendc_load
 from .memory import (
     empty_cache,
@@ -82,6 +89,7 @@ __all__ = [
     "KernelProfile",
     "NPUGraph",
     "NpuError",
+    "NpuGraphOpHandler",
     "OutOfMemoryError",
     "Stream",
     "StreamContext",
@@ -120,6 +128,7 @@ __all__ = [
     "graph_task_group_end",
     "graph_task_update_begin",
     "graph_task_update_end",
+    "graphs",
     "host",
     "i8",
     "i16",
@@ -130,6 +139,7 @@ __all__ = [
     "is_current_stream_capturing",
     "is_initialized",
     "is_simulated",
+    "make_graphed_callables",
     "max_memory_allocated",
     "max_memory_reserved",
     "mem_get_info",
@@ -141,6 +151,7 @@ __all__ = [
     "profile",
     "profile_kernel",
     "ptr",
+    "register_npu_graph_handler",
     "reset_accumulated_memory_stats",
     "reset_fallback_report",
     "reset_peak_memory_stats",

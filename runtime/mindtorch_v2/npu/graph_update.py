@@ -1,28 +1,27 @@
 """New arguments for captured operators: what is captured of them, and how they are run again to update a graph.
 
-An operator with updatable arguments is captured as a task group, behind a wait for an event of its own: a replay does
-not pass it before the event is recorded. An update runs the operator again, with new values, on a stream that keeps the
-tasks and puts them in the group's place; then it records the event.
+An operator with a handler is captured as a task group, behind a wait for an event of its own: a replay does not pass it
+before the event is recorded. An update runs the operator again, with new values, on a stream that keeps the tasks and
+puts them in the group's place; then it records the event.
 """
 
 from __future__ import annotations
 
-import copy
+import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 from .. import _core
-from .._core import OpOverload, Tensor
-from ..autograd import no_grad
+from .._core import OpOverload
 from ..overrides import TorchDispatchMode
 from . import runtime
 from .errors import NpuError
-from .graph_specs import UPDATE_SPECS
+from .graph_handlers import NpuGraphOpHandler, handler_of, replacement_of
+from .graph_records import DispatchRecord, Payload, argument_names, qualified, tensor_names, wrapped
 from .recording import (
     graph_task_group_begin,
     graph_task_group_end,
@@ -31,14 +30,23 @@ from .recording import (
     is_current_stream_capturing,
     kept_in,
 )
-from .streams import Event, ExternalEvent, Stream, StreamContext, current_stream, new_stream
+from .streams import Event, ExternalEvent, Stream, current_stream, new_stream
 
 __all__ = ["Updates"]
 
-_Payload = Mapping[str, Any]
+_PLAIN_ERRORS = (RuntimeError, TypeError, ValueError, OverflowError, IndexError, NotImplementedError, ZeroDivisionError)
 
 _one_at_a_time = threading.RLock()  # allocations are recorded and played back for one operator at a time
 _update_streams: dict[int, Stream] = {}
+
+
+def _in_a_fork() -> None:
+    """In a child nobody holds the lock, whose owner is a thread of the parent's."""
+    global _one_at_a_time
+    _one_at_a_time = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_in_a_fork)
 
 
 def _update_stream(index: int) -> Stream:
@@ -59,73 +67,55 @@ def _release_all() -> None:
 runtime.at_exit.append(_release_all)
 
 
-@dataclass
-class _Dispatch:
-    """A captured call: enough to make it again."""
-
-    op: OpOverload
-    updatable: tuple[str, ...]
-    arguments: dict[str, Any]
-    event: ExternalEvent
-    group: int
-    allocations: list[tuple[int, int]]
-    needed: list[Any] = field(default_factory=list)  # what the newest tasks read from the host
-
-    def run(self, values: _Payload) -> None:
-        """Calls the operator with new values of some arguments, in the memory that it had when it was captured."""
-        arguments = {**self.arguments, **values}
-        positional = [argument.name for argument in self.op._schema.arguments if not argument.kwarg_only]
-        keywords = {name: value for name, value in arguments.items() if name not in positional}
-        with no_grad():
-            self.op(*(arguments[name] for name in positional if name in arguments), **keywords)
-
-
 class Updates(TorchDispatchMode):
     """The updatable calls of one graph. As a mode, entered during the capture, it captures them so."""
 
     def __init__(self, index: int) -> None:
         super().__init__()
         self.index = index
-        self.calls: list[_Dispatch] = []
+        self.records: list[DispatchRecord] = []
         _all.add(self)
         self.needed: list[Any] = []  # what the other tasks of the capture read from the host
         self.failure: Exception | None = None
         # Events are flags: set for the next replay before this one has cleared them, they would be set once. So an
         # update waits for the end of the replay before its own, the first of these; replays without update follow.
         self._ends: deque[Event] = deque([Event()])
-        self._early: Event | None = None  # the end of the latest update, where the replay it is for was not queued yet
+        self._ahead = 0  # updates for the replay that comes next
         self._retired: deque[tuple[Event, list[Any]]] = deque()  # what replaced tasks need, up to the end of a replay
 
+    # ---------------------------------------------------------------- capture
     def __torch_dispatch__(
         self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        updatable = UPDATE_SPECS.get(func.name())
-        if updatable is None or not is_current_stream_capturing():
+        handler = handler_of(func)
+        if handler is None or not is_current_stream_capturing():
             return func(*args, **(kwargs or {}))
-        return self._capture(func, updatable, args, kwargs or {})
+        return self._capture(func, handler, args, dict(kwargs or {}))
 
     def _capture(
-        self, op: OpOverload, updatable: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, func: OpOverload, handler: type[NpuGraphOpHandler], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        stream, event = current_stream(), ExternalEvent()
-        named = dict(zip((argument.name for argument in op._schema.arguments), args, strict=False)) | kwargs
-        arguments = {name: _without_owner(value) for name, value in named.items()}
-        event.wait(stream)
-        event.reset(stream)
-        self.needed.append(event)
+        actual, args, kwargs = _prepared(handler, func, args, kwargs)
+        owner = handler if actual is func else replacement_of(handler, func, actual)
+        stream = current_stream()
+        record = _recorded(len(self.records), actual, owner, args, kwargs)
+        record.event.wait(stream)
+        record.event.reset(stream)
+        _core.npu_note(stream.device_index, stream.npu_stream, f"wait for an update of {_described(record)}")
+        self.needed.append(record.event)
         with _one_at_a_time:
             graph_task_group_begin(stream)
             _core.npu_tape_allocations(stream.npu_stream)
             try:
-                result = op(*args, **kwargs)
+                result = actual(*args, **kwargs)
             except Exception as error:
-                self.failure = RuntimeError(f"the capture of {op.name()} failed: {error}")
+                self.failure = RuntimeError(f"the capture of {qualified(actual)} failed: {error}")
                 raise
             finally:
-                allocations = _core.npu_end_tape()
-                group = self._end_group(stream)
-        self.calls.append(_Dispatch(op, updatable, arguments, event, group, allocations))
-        return result
+                record.allocations = _core.npu_end_tape()
+                record.handle = self._end_group(stream)
+        self.records.append(record)
+        return handler.postprocess_result(result, kwargs)
 
     def _end_group(self, stream: Stream) -> int:
         try:
@@ -134,109 +124,233 @@ class Updates(TorchDispatchMode):
             self.failure = self.failure or error
             return 0
 
+    # ---------------------------------------------------------------- replays
+    def waiting(self) -> str:
+        """What a replay that is queued now would wait for; empty where its update was given."""
+        if self._ahead or not self.records:
+            return ""
+        return f"NPUGraph.update of {'; '.join(map(_described, self.records[:3]))}"
+
     @contextmanager
     def replaying(self, stream: Stream) -> Iterator[None]:
         """What goes before and behind a replay that is queued on a stream."""
-        if not self.calls:
+        if not self.records:
             yield
             return
-        if self._early is not None:  # of several updates for this replay the first would let it through
-            stream.wait_event(self._early)
-        yield
-        self._ends.append(stream.record_event())
-        if self._early is not None:
-            self._ends.popleft()
-            self._early = None
-
-    def apply(self, payloads: Sequence[_Payload]) -> None:
-        """``NPUGraph.update``."""
-        plan = self._plan(payloads)
-        stream = _update_stream(self.index)
-        while self._retired and self._retired[0][0].query():
-            self._retired.popleft()
         with _one_at_a_time:
-            stream.wait_event(self._ends[0])
-            for call, values in zip(self.calls, plan, strict=True):
-                if values:
-                    self._update(call, values, stream)
-                call.event.record(stream)
-            if len(self._ends) > 1:
+            if self._ahead > 1:  # the first of several would let it through
+                stream.wait_event(_update_stream(self.index).record_event())
+            yield
+            self._ends.append(stream.record_event())
+            if self._ahead:
                 self._ends.popleft()
-            else:
-                self._early = stream.record_event()
+                self._ahead = 0
 
     def release(self) -> None:
         """Lets the replays that wait for an update go without one."""
         stream = _update_stream(self.index)
         while len(self._ends) > 1:
             stream.wait_event(self._ends.popleft())
-            for call in self.calls:
-                call.event.record(stream)
+            for record in self.records:
+                record.event.record(stream)
 
-    def _plan(self, payloads: Sequence[_Payload]) -> list[_Payload]:
-        """The new values of each call. Raises ValueError where some belong to none."""
+    def _forget_failed(self) -> None:
+        """A replay that ended without its update waited in vain and failed: none is due to it any more."""
+        while len(self._ends) > 1 and self._ends[1].query():
+            self._ends.popleft()
+
+    # ---------------------------------------------------------------- updates
+    def apply(self, payloads: Sequence[Mapping[str, Any]]) -> None:
+        """``NPUGraph.update``: all of it or, where it raises, nothing."""
+        with _one_at_a_time:
+            trials = self._trials(payloads)
+            stream = _update_stream(self.index)
+            device = _core.npu_set_device(self.index)
+            current = _core.npu_swap_stream(self.index, stream.npu_stream)
+            grad = _core.set_grad_enabled_(False)
+            try:
+                self._forget_failed()
+                while self._retired and self._retired[0][0].query():
+                    self._retired.popleft()
+                stream.wait_event(self._ends[0])
+                self._replace(trials, stream)
+                for record in self.records:
+                    record.event.record(stream)
+            finally:
+                _core.set_grad_enabled_(grad)
+                _core.npu_swap_stream(self.index, current)
+                _core.npu_set_device(device)
+            if len(self._ends) > 1:
+                self._ends.popleft()
+            else:
+                self._ahead += 1
+
+    def _trials(self, payloads: Sequence[Mapping[str, Any]]) -> list[DispatchRecord | None]:
+        """The calls with their new values; None for one that has none. Raises where a value belongs to no call."""
+        if isinstance(payloads, Mapping) or not isinstance(payloads, (list, tuple)):
+            raise TypeError(
+                f"NPUGraph.update: expected a list of mappings of argument names to values, got {_first(payloads)!r}"
+            )
         for payload in payloads:
             if not isinstance(payload, Mapping):
                 raise TypeError(
                     f"NPUGraph.update: expected a list of mappings of argument names to values, got {payload!r}"
                 )
-        if len(payloads) == 1:
-            known = {name for call in self.calls for name in call.updatable}
-            _refuse_unknown(payloads[0], known, "the captured operators")
-            return [
-                {name: value for name, value in payloads[0].items() if name in call.updatable} for call in self.calls
-            ]
-        if len(payloads) != len(self.calls):
+        if len(payloads) not in (1, len(self.records)):
             raise ValueError(
-                f"NPUGraph.update: expected 1 mapping for all {len(self.calls)} updatable operators of the graph, "
+                f"NPUGraph.update: expected 1 mapping for all {len(self.records)} updatable operators of the graph, "
                 f"or one for each, got {len(payloads)}"
             )
-        for call, payload in zip(self.calls, payloads, strict=True):
-            _refuse_unknown(payload, set(call.updatable), call.op.name())
-        return list(payloads)
+        given = [Payload(payload) for payload in payloads]
+        if len(given) == 1:
+            shared = given * len(self.records)
+            trials = [_tried(record, payload) for record, payload in zip(self.records, shared, strict=True)]
+            _refuse_unknown(given[0], self.records)
+            return trials
+        trials = []
+        for record, payload in zip(self.records, given, strict=True):
+            trials.append(_tried(record, payload))
+            _refuse_unknown(payload, [record], record)
+        return trials
 
-    def _update(self, call: _Dispatch, values: _Payload, stream: Stream) -> None:
-        needed: list[Any] = []
-        with StreamContext(stream), kept_in(needed):
-            graph_task_update_begin(stream, call.group)
+    def _replace(self, trials: Sequence[DispatchRecord | None], stream: Stream) -> None:
+        """Runs the calls again and puts their tasks in the graph; where one fails those before it get their old ones."""
+        done: list[tuple[DispatchRecord, DispatchRecord, list[Any]]] = []
+        for record, trial in zip(self.records, trials, strict=True):
+            if trial is None:
+                continue
             try:
-                _core.npu_play_tape(call.allocations, stream.npu_stream)
+                needed = self._run_again(record, trial, stream)
+            except BaseException as error:
+                for earlier, _, _ in done:
+                    self._retired.append((self._ends[0], self._run_again(earlier, earlier, stream)))
+                raise _named(record, trial, error) from error
+            done.append((record, trial, needed))
+        for record, trial, needed in done:
+            if record.needed:
+                self._retired.append((self._ends[0], record.needed))
+            record.args, record.kwargs, record.needed = trial.args, trial.kwargs, needed
+
+    @staticmethod
+    def _run_again(record: DispatchRecord, call: DispatchRecord, stream: Stream) -> list[Any]:
+        """Queues a call's tasks in the place of a record's; returns what they read from the host."""
+        needed: list[Any] = []
+        with kept_in(needed):
+            graph_task_update_begin(stream, record.handle)
+            try:
+                _core.npu_play_tape(record.allocations, stream.npu_stream)
                 try:
-                    call.run(values)
-                except BaseException:
-                    _give_up_update(stream)
-                    raise
+                    call.run()
                 finally:
                     _core.npu_stop_tape()
-                graph_task_update_end(stream)
-            except NpuError as error:
-                raise NpuError(f"NPUGraph.update of {call.op.name()}: {error}", error.code) from None
-        self._retired.append((self._ends[0], call.needed))
-        call.needed = needed
-        call.arguments.update(values)
+            except BaseException:
+                with suppress(NpuError):  # with other tasks than the group's, nothing is replaced
+                    graph_task_update_end(stream)
+                raise
+            graph_task_update_end(stream)
+        return needed
 
 
-def _give_up_update(stream: Stream) -> None:
-    """Ends an update whose operator raised: with other tasks than the group's, nothing is replaced."""
-    with suppress(NpuError):
-        graph_task_update_end(stream)
+# ---------------------------------------------------------------- the parts of a capture and an update
+def _prepared(
+    handler: type[NpuGraphOpHandler], func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+    made: Any = handler.prepare_capture(func, args, kwargs)
+    if not (isinstance(made, tuple) and len(made) == 3 and callable(made[0])):
+        raise TypeError(
+            f"{handler.__name__}.prepare_capture for {func.name()}: expected (function, args, kwargs), got {made!r}"
+        )
+    return made[0], tuple(made[1]), dict(made[2])
 
 
-def _refuse_unknown(payload: _Payload, known: set[str], whose: str) -> None:
-    unknown = sorted(set(payload) - known)
+def _recorded(
+    number: int,
+    function: Callable[..., Any],
+    handler: type[NpuGraphOpHandler],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> DispatchRecord:
+    """The record of a call. Raises TypeError where an argument cannot be copied."""
+    names, tensors = argument_names(function), tensor_names(function)
+    record = DispatchRecord(number, function, handler, [], {}, ExternalEvent())
+    key = ""
+    try:
+        for index, value in enumerate(args):
+            key = names[index] if index < len(names) else f"args[{index}]"
+            record.args.append(wrapped(value))
+        for key, value in kwargs.items():
+            record.kwargs[key] = handler.record_wrap_kwarg(key, value, tensors)
+    except Exception as error:
+        raise TypeError(
+            f"the capture of {record.name}, record {number}: `{key}` cannot be kept for later updates: {type(error).__name__}: {error}; a "
+            "handler's record_wrap_kwarg can keep it otherwise"
+        ) from error
+    return record
+
+
+def _tried(record: DispatchRecord, payload: Payload) -> DispatchRecord | None:
+    """A record with the values of an update that are its own; None where there is none."""
+    if not payload:
+        return None
+    trial = record.trial()
+    handler = record.handler
+    if not handler._declared:  # what a file declares is all that may change
+        for key in trial.kwargs:
+            if key in payload:
+                trial.kwargs[key] = payload[key]
+    try:
+        handler.update_args(trial, payload)
+    except BaseException as error:
+        raise _named(record, trial, error) from error
+    changed = list(_changed(record, trial))
+    for name, old, new in changed:
+        if isinstance(old, (list, tuple)) and isinstance(new, (list, tuple)) and len(old) != len(new):
+            raise ValueError(
+                f"NPUGraph.update of {record.name}: record {record.number}, `{name}`: had {len(old)} values at the "
+                f"capture, got {len(new)}; a graph keeps the sizes that it was captured with"
+            )
+    return trial if changed or handler.overrides_update_args() else None
+
+
+def _refuse_unknown(payload: Payload, records: Sequence[DispatchRecord], one: DispatchRecord | None = None) -> None:
+    unknown = sorted((key for key in payload if key not in payload.asked), key=str)
     if unknown:
+        known = sorted({key for record in records for key in record.keys()})
+        where, whose = ("", "the captured operators") if one is None else (f", record {one.number}", one.name)
         raise ValueError(
-            f"NPUGraph.update: {', '.join(map(repr, unknown))} cannot be updated; the updatable arguments of {whose} "
-            f"are {', '.join(sorted(known)) or 'none'} (`graph: {{update: [...]}}` in YAML, `Library.register_graph`)"
+            f"NPUGraph.update{where}: {', '.join(map(repr, unknown))} cannot be updated; the updatable arguments of "
+            f"{whose} are {', '.join(known) or 'none'} (`graph: {{update: [...]}}` in YAML, `Library.register_graph`)"
         )
 
 
-def _without_owner(value: Any) -> Any:
-    """A copy of an argument that keeps no device memory alive: that belongs to the graph, or to who captures."""
-    if isinstance(value, Tensor):
-        if value.is_npu:
-            return _core.from_buffer(None, value.data_ptr(), value.shape, value.stride(), value.dtype, value.device)
-        return value.detach().clone()
-    if isinstance(value, (list, tuple)):
-        return type(value)(_without_owner(item) for item in value)
-    return copy.deepcopy(value)
+def _changed(record: DispatchRecord, trial: DispatchRecord) -> Iterator[tuple[str, Any, Any]]:
+    """(name, old value, new value) of each argument that was assigned to."""
+    for index, new in enumerate(trial.args):
+        old = record.args[index] if index < len(record.args) else None
+        if new is not old:
+            yield record.name_of(index), old, new
+    for name, new in trial.kwargs.items():
+        old = record.kwargs.get(name)
+        if new is not old:
+            yield name, old, new
+
+
+def _named(record: DispatchRecord, trial: DispatchRecord, error: BaseException) -> BaseException:
+    """An error of an update that says which operator and which arguments it was of."""
+    names = ", ".join(f"`{name}`" for name, _, _ in _changed(record, trial))
+    message = f"NPUGraph.update of {record.name}: record {record.number}{', ' if names else ''}{names}: {error}"
+    if isinstance(error, NpuError):
+        return NpuError(message, error.code)
+    for kind in _PLAIN_ERRORS:
+        if type(error) is kind:
+            return kind(message)
+    return error if not isinstance(error, RuntimeError) else RuntimeError(message)
+
+
+def _described(record: DispatchRecord) -> str:
+    keys = ", ".join(record.keys())
+    return f"{record.name} ({keys})" if keys else record.name
+
+
+def _first(payloads: Any) -> Any:
+    return next(iter(payloads), payloads) if isinstance(payloads, Mapping) else payloads

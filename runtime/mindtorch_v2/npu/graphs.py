@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gc
-import itertools
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -15,34 +13,30 @@ from .. import _core
 from .._managers import not_entered
 from . import acl
 from .errors import MEANINGS, NpuError
+from .graph_handlers import _NPU_GRAPH_OP_HANDLERS, NpuGraphOpHandler, register_npu_graph_handler
+from .graph_pictures import write_picture
+from .graph_pools import Pool, checked_pool, graph_pool_handle, release_pool, use_pool
+from .graph_records import DispatchRecord, WeakTensor
 from .graph_update import Updates
+from .graphed_callables import graphed
 from .memory import empty_cache
 from .recording import is_current_stream_capturing, kept_in, model_of
 from .runtime import on_device, opened, synchronize
 from .streams import Stream, StreamContext, current_stream
 
-__all__ = ["NPUGraph", "graph", "graph_pool_handle"]
-
-Pool = tuple[int, int]
+__all__ = [
+    "_NPU_GRAPH_OP_HANDLERS",
+    "DispatchRecord",
+    "NPUGraph",
+    "NpuGraphOpHandler",
+    "WeakTensor",
+    "graph",
+    "graph_pool_handle",
+    "make_graphed_callables",
+    "register_npu_graph_handler",
+]
 
 _STREAM_CAPTURED, _WRONG_STREAM, _WRONG_THREAD = 107027, 107036, 107038
-
-# ---------------------------------------------------------------- memory pools
-_pool_numbers = itertools.count(1)
-_pool_uses: dict[int, int] = {}  # pool -> graphs that have their memory in it
-
-
-def graph_pool_handle() -> Pool:
-    """A token of a new memory pool, for several graphs to share: ``NPUGraph.capture_begin(pool=...)``."""
-    return 0, next(_pool_numbers)
-
-
-def _release_pool(number: int) -> None:
-    _pool_uses[number] -= 1
-    if not _pool_uses[number]:
-        del _pool_uses[number]
-        _core.npu_give_up_pool(number)
-
 
 # ---------------------------------------------------------------- captured graphs
 class _Captured:
@@ -58,7 +52,7 @@ class _Captured:
         if code == acl.MODEL_RUNNING:
             opened().recent_message()  # takes the library's message, which is not to be told with a later error
             return False
-        _release_pool(self.pool)
+        release_pool(self.pool)
         return True
 
 
@@ -108,11 +102,11 @@ class NPUGraph:
                 f"capture_error_mode must be one of {', '.join(map(repr, acl.CAPTURE_MODES))}, "
                 f"got {capture_error_mode!r}"
             )
-        stream = current_stream()
+        stream, number = current_stream(), checked_pool(pool)[1]
         with on_device(stream.device_index):
             opened().call("aclmdlRICaptureBegin", stream.npu_stream, acl.CAPTURE_MODES[capture_error_mode])
-        model, number = model_of(stream), (pool or graph_pool_handle())[1]
-        _pool_uses[number] = _pool_uses.get(number, 0) + 1
+        model = model_of(stream)
+        use_pool(number)
         _core.npu_begin_recording(model, number)
         self._stream, self._pool, self._updates = stream, (0, number), Updates(stream.device_index)
         self._capture = ExitStack()
@@ -141,7 +135,7 @@ class NPUGraph:
         self._capture = None
         captured = _Captured(stream.device_index, model.value or 0, self._pool[1], self._updates)
         if code:
-            _release_pool(captured.pool)
+            release_pool(captured.pool)
         else:
             self._captured = captured
         if error is not None:
@@ -151,9 +145,11 @@ class NPUGraph:
     def replay(self) -> None:
         """Queues the captured work on the current stream."""
         captured, stream = self._require_captured("replay"), current_stream()
+        missing = captured.updates.waiting()
+        what = f"a captured graph, which waits for {missing}" if missing else "a captured graph"
         with captured.updates.replaying(stream), on_device(stream.device_index):
             opened().call("aclmdlRIExecuteAsync", captured.model, stream.npu_stream)
-        _core.npu_note(stream.device_index, stream.npu_stream, "a captured graph")
+        _core.npu_note(stream.device_index, stream.npu_stream, what)
 
     def update(self, cpu_update_input: Sequence[Mapping[str, Any]]) -> None:
         """Gives the next replay new values for arguments of captured operators.
@@ -184,19 +180,13 @@ class NPUGraph:
         self._debug = True
 
     def debug_dump(self, debug_path: str) -> None:
-        """Writes what was captured, stream by stream, as a graph in the DOT language.
+        """Writes what was captured, stream by stream: a picture (.svg), a track for Perfetto (.json), or DOT.
 
         Raises RuntimeError where ``enable_debug_mode`` was not called before the capture.
         """
         if self._log is None:
             raise RuntimeError("NPUGraph.debug_dump: call enable_debug_mode() before the capture")
-        lines, last = ["digraph npu_graph {", "  node [shape=box];"], dict[int, int]()
-        for number, (stream, name) in enumerate(self._log):
-            lines.append(f'  n{number} [label="{name}"];')
-            if stream in last:
-                lines.append(f'  n{last[stream]} -> n{number} [label="stream {stream:#x}"];')
-            last[stream] = number
-        Path(debug_path).write_text("\n".join([*lines, "}\n"]))
+        write_picture(self._log, Path(debug_path))
 
     def _require_captured(self, what: str) -> _Captured:
         if self._captured is None:
@@ -241,7 +231,6 @@ class graph:  # noqa: N801  (a context manager, named as PyTorch names it)
         if self._stream is None:
             self._stream = self.default_capture_stream.setdefault(index, Stream(index))
         synchronize(index)
-        gc.collect()  # what is freed in the capture cannot be given back
         empty_cache()
         self._context = StreamContext(self._stream)
         self._context.__enter__()
@@ -265,3 +254,22 @@ class graph:  # noqa: N801  (a context manager, named as PyTorch names it)
             self._context.__exit__(kind, error, trace)
         if error is not None:
             self.npu_graph.reset()
+
+
+def make_graphed_callables(
+    callables: Any,
+    sample_args: Any,
+    num_warmup_iters: int = 3,
+    allow_unused_input: bool = False,
+    pool: Pool | None = None,
+) -> Any:
+    """Functions or modules whose forward, and backward, is one replay of a graph.
+
+    ``callables`` is one, or a tuple in the order in which they run, with a tuple of ``sample_args`` each: tensors on an
+    NPU, of the shapes, dtypes and ``requires_grad`` of those that come later. The graphs share a pool. What is returned
+    takes the place of what was passed, in a training loop too, once differentiable; a module keeps its own forward for
+    the other of ``train()`` and ``eval()``. Results are the graph's memory, which the next call writes to again.
+    Raises RuntimeError for a module with hooks or with buffers that require a gradient, or where an input is not used
+    and ``allow_unused_input`` is False.
+    """
+    return graphed(callables, sample_args, num_warmup_iters, allow_unused_input, pool, lambda: (NPUGraph(), graph))

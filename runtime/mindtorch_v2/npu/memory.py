@@ -91,7 +91,8 @@ def memory_stats(device: DeviceLike = None) -> dict[str, int]:
     ``_bytes`` (``reserved_bytes`` for segments), or ``requested_bytes``, and ``metric`` is ``current``, ``peak``,
     ``allocated`` (ever) or ``freed`` (ever). There is one pool, so none is told apart from ``all``; blocks are never
     split. With them ``num_alloc_retries`` (the cache was emptied), ``num_ooms``, ``num_device_alloc`` and
-    ``num_device_free``.
+    ``num_device_free``. Memory of captured graphs is told by ``allocated_bytes.graph_pools.current`` and
+    ``reserved_bytes.graph_pools.current``, and for each pool, by the number in its token, as ``graph_pool_3``.
     """
     counters, retries, failures = _counters(device)
     nothing = (0, 0, 0)
@@ -106,6 +107,10 @@ def memory_stats(device: DeviceLike = None) -> dict[str, int]:
     for what, (now, peak, ever) in named.items():
         metrics = {"current": now, "peak": peak, "allocated": ever, "freed": ever - now}
         stats.update((f"{what}.all.{metric}", value) for metric, value in metrics.items())
+    pools = _core.npu_pools(index_of(device))
+    sums = [sum(sizes) for sizes in zip(*pools.values(), strict=True)] if pools else [0, 0]
+    for name, sizes in [("graph_pools", sums), *((f"graph_pool_{number}", each) for number, each in pools.items())]:
+        stats[f"allocated_bytes.{name}.current"], stats[f"reserved_bytes.{name}.current"] = sizes
     stats["num_device_alloc"] = stats["segment.all.allocated"]
     stats["num_device_free"] = stats["segment.all.freed"]
     return dict(sorted(stats.items()))

@@ -14,7 +14,7 @@ from .copies import copy_
 from .recording import PinnedBytes, keep, records
 from .runtime import on_device, opened
 
-__all__ = ["Struct", "struct", "tiling_struct", "upload"]
+__all__ = ["Struct", "struct", "tiling_struct", "upload", "upload_to"]
 
 
 FieldType = Union[CType, tuple[CType, int], "Struct"]
@@ -93,7 +93,7 @@ def upload(packed: bytes | bytearray | memoryview, device: Any = "npu") -> Tenso
             f"upload(): argument 'packed' (position 1) must be bytes, not {type(packed).__name__}"
         ) from None
     if data and records() and Device(device).type == "npu":
-        return _upload_later(data, device)
+        return _copy_later(_core.alloc((len(data),), dtypes["uint8"], device), data)
     staged = _core.alloc((len(data),), dtypes["uint8"], "cpu")
     if data:
         _core.as_memoryview(staged)[:] = data
@@ -101,9 +101,18 @@ def upload(packed: bytes | bytearray | memoryview, device: Any = "npu") -> Tenso
     return staged if target.is_cpu else copy_(target, staged)
 
 
-def _upload_later(data: bytes, device: Any) -> Tensor:
-    """The same where the stream is recorded: the copy is a task of the graph, and so reads memory that stays."""
-    target = _core.alloc((len(data),), dtypes["uint8"], device)
+def upload_to(target: Tensor, data: bytes) -> Tensor:
+    """Copies bytes to the memory of a tensor that has room for them, and returns it; as a task, if work is recorded."""
+    if records():
+        return _copy_later(target, data)
+    staged = _core.alloc((len(data),), dtypes["uint8"], "cpu")
+    _core.as_memoryview(staged)[:] = data
+    copy_(_core.from_buffer(None, target.data_ptr(), (len(data),), (1,), dtypes["uint8"], target.device), staged)
+    return target
+
+
+def _copy_later(target: Tensor, data: bytes) -> Tensor:
+    """The copy where the stream is recorded: a task of the graph, which so reads memory that stays."""
     index, source = target.get_device(), PinnedBytes(data)
     stream = _core.npu_current_stream(index)
     with on_device(index):

@@ -21,9 +21,15 @@ void Recording::complete(aclError status, std::string message) {
     changed_.notify_all();
 }
 
-void Recording::wait(const std::function<bool()>& give_up) {
+bool Recording::wait(const std::function<bool()>& give_up,
+                     std::optional<std::chrono::steady_clock::time_point> deadline) {
+    const auto over = [&] { return done() || give_up(); };
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return done() || give_up(); });
+    if (deadline) {
+        return changed_.wait_until(lock, *deadline, over);
+    }
+    changed_.wait(lock, over);
+    return true;
 }
 
 void Recording::poke() {
@@ -109,11 +115,24 @@ struct ClearTask {
     void run(Stream&) { event->reset(); }
 };
 
+// Of one replay that has failed no flag is waited for: nobody will set them.
 struct WaitForFlagTask {
     static constexpr bool kAlways = true;
     static constexpr const char* kKind = "event wait";
     std::shared_ptr<Event> event;
-    void run(Stream& stream) { stream.wait_for(event->latest()); }
+    void run(Stream& stream) {
+        const std::chrono::seconds limit(Runtime::get().config.timeout);
+        if (stream.replay_failed()) {
+            return;
+        }
+        if (!stream.wait_for(event->latest(), limit)) {
+            stream.set_failure(ACL_ERROR_RT_AICORE_TIMEOUT,
+                               format("the wait for the external event %p: nobody recorded it for %lld s, as when a "
+                                      "captured graph is replayed without an update (MINDTORCH_SIM_TIMEOUT is the "
+                                      "limit in seconds, 0 for none)", event->handle,
+                                      static_cast<long long>(limit.count())));
+        }
+    }
 };
 
 // Completes its recording when it runs, and also when it is dropped unrun, as others may wait for it.

@@ -26,8 +26,9 @@ public:
 
     bool done() const { return done_.load(std::memory_order_acquire); }
 
-    // Blocks until done, or until `give_up()` is true after a poke().
-    void wait(const std::function<bool()>& give_up);
+    // Blocks until done, or until `give_up()` is true after a poke(), or until `deadline`: false only in that case.
+    bool wait(const std::function<bool()>& give_up,
+              std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt);
     void poke();
 
     // Only once done.

@@ -146,17 +146,19 @@ void Stream::settle(std::uint64_t position) {
     }
 }
 
-void Stream::wait_for(const std::shared_ptr<Recording>& recording) {
+bool Stream::wait_for(const std::shared_ptr<Recording>& recording, std::chrono::seconds limit) {
     if (event_wait_.until([&] { return recording->done(); })) {
-        return;
+        return true;
     }
     {
         std::lock_guard<std::mutex> lock(failure_mutex_);
         waiting_for_.push_back(recording);
     }
-    recording->wait([this] { return abandoned_.load(); });
+    const auto deadline = limit.count() > 0 ? std::optional(Clock::now() + limit) : std::nullopt;
+    const bool in_time = recording->wait([this] { return abandoned_.load(); }, deadline);
     std::lock_guard<std::mutex> lock(failure_mutex_);
     waiting_for_.erase(std::find(waiting_for_.begin(), waiting_for_.end(), recording));
+    return in_time;
 }
 
 bool Stream::on_worker_thread() const { return stream_of_thread == this; }
@@ -192,6 +194,11 @@ bool Stream::wait(std::uint64_t ticket, std::optional<Clock::time_point> deadlin
 void Stream::set_replay(Replay* replay) {
     std::lock_guard<std::mutex> lock(failure_mutex_);
     replay_ = replay;
+}
+
+bool Stream::replay_failed() const {
+    std::lock_guard<std::mutex> lock(failure_mutex_);
+    return replay_ != nullptr && replay_->failed.load();
 }
 
 void Stream::set_failure(aclError code, std::string message) {

@@ -136,8 +136,9 @@ public:
     // Blocks until the task of `ticket` has run; false when `deadline` passed first.
     bool wait(std::uint64_t ticket, std::optional<Clock::time_point> deadline = std::nullopt);
 
-    // Blocks a thread that runs the stream's tasks until the recording is complete or the stream is abandoned.
-    void wait_for(const std::shared_ptr<Recording>& recording);
+    // Blocks a thread that runs the stream's tasks until the recording is complete or the stream is abandoned; false
+    // when `limit` passed first, of which 0 is none.
+    bool wait_for(const std::shared_ptr<Recording>& recording, std::chrono::seconds limit = std::chrono::seconds(0));
     bool abandoned() const { return abandoned_.load(); }
 
     // When the task that runs was queued, if that was noted. Only the worker, and who helps it, asks.
@@ -145,6 +146,7 @@ public:
 
     // NULL after the run. Only the worker calls this.
     void set_replay(Replay* replay);
+    bool replay_failed() const;  // the one under way, if there is one
 
     // Records an asynchronous failure; the first one wins.
     void set_failure(aclError code, std::string message);

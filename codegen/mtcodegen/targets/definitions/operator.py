@@ -85,6 +85,9 @@ def _options(spec: OpSpec) -> Iterable[views.Option]:
         update = {name.value for name in spec.graph_update}
         names = [argument.name for argument in spec.schema.arguments if argument.name in update]
         yield views.Option("graph_update", strings(names))
+    if spec.graph_hooks:
+        items = ", ".join(f"{quoted(hook)}: {quoted(value.value)}" for hook, value in spec.graph_hooks.items())
+        yield views.Option("graph_hooks", f"{{{items}}}")
 
 
 # ---------------------------------------------------------------- checks

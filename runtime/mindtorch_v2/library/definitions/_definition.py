@@ -50,14 +50,16 @@ class Definition(language.Definition):
         fallback: str | None = None,
         autocast: Mapping[str, str] | None = None,
         graph_update: Iterable[str] = (),
+        graph_hooks: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(function)
         self.deprecated, self.fallback = deprecated, fallback
         for device, policy in (autocast or {}).items():
             key, kernel = autocast_kernel(overload, device, policy)
             library.impl(overload, kernel, key, source=self.place)
-        if names := tuple(graph_update):
-            library.register_graph(overload, update=names, source=self.place)
+        names = tuple(graph_update)
+        if names or graph_hooks:
+            library.register_graph(overload, update=names, source=self.place, **graph_hooks or {})
         self.overload = overload
         self._library = weakref.ref(library)
         self._kernels: dict[Any, Any] = {}

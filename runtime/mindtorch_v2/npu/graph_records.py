@@ -1,0 +1,176 @@
+"""What is remembered of a captured call, so that it can be made again: arguments that keep no device memory alive."""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from .._core import OpOverload, Tensor
+from .streams import ExternalEvent
+
+if TYPE_CHECKING:
+    from .graph_handlers import NpuGraphOpHandler
+
+__all__ = ["DispatchRecord", "Payload", "WeakTensor", "argument_names", "qualified", "tensor_names", "wrapped"]
+
+_PLAIN = frozenset((int, float, bool, str, complex, type(None)))  # what no copy is made of
+
+
+class WeakTensor:
+    """A tensor of an NPU that keeps its memory from nobody. Calling it gives the tensor, or None once that is freed.
+
+    Memory that was allocated during a capture is the graph's, and so never freed before the graph is.
+    """
+
+    __slots__ = ("_alias", "_base", "_private", "_serial")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._alias = _core.from_buffer(
+            None, tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype, tensor.device
+        )
+        self._base = tensor.untyped_storage().data_ptr()
+        allocation = _core.npu_allocation(self._base)
+        self._private, self._serial = allocation or (0, 0)
+
+    def __call__(self) -> Tensor | None:
+        if self._serial and not self._private:
+            allocation = _core.npu_allocation(self._base)
+            if allocation is None or allocation[1] != self._serial:
+                return None
+        return self._alias
+
+    def __repr__(self) -> str:
+        state = "" if self() is not None else ", freed"
+        return f"<WeakTensor {tuple(self._alias.shape)} {self._alias.dtype} on {self._alias.device}{state}>"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> WeakTensor:
+        return self
+
+
+def wrapped(value: Any) -> Any:
+    """A value as a record keeps it: NPU tensors weakly, alone or in a list or tuple, all else copied deeply."""
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, Tensor):
+        return WeakTensor(value) if value.is_npu else value.detach().clone()
+    if isinstance(value, (list, tuple)):
+        return _rebuilt(value, [wrapped(item) for item in value])
+    return copy.deepcopy(value)
+
+
+def _rebuilt(value: Any, parts: list[Any]) -> Any:
+    """A list or tuple of the same type, a named tuple included, with other elements."""
+    return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+
+
+def qualified(function: Callable[..., Any]) -> str:
+    """An operator as errors name it, ``ns::name.overload``; a function by its name."""
+    return function.name() if isinstance(function, OpOverload) else getattr(function, "__name__", repr(function))
+
+
+def argument_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of an operator's arguments, in the order of its schema; none of what is no operator."""
+    return tuple(argument.name for argument in function._schema.arguments) if isinstance(function, OpOverload) else ()
+
+
+def tensor_names(function: Callable[..., Any]) -> list[str]:
+    """The names of an operator's arguments that are tensors or have tensors in them."""
+    if not isinstance(function, OpOverload):
+        return []
+    return [argument.name for argument in function._schema.arguments if "Tensor" in str(argument.type)]
+
+
+@dataclass(eq=False)
+class DispatchRecord:
+    """A captured call: ``op_cache_entry(*args, **kwargs)``, in the tasks of one group of the graph.
+
+    ``update_args`` of a handler assigns to ``args`` and ``kwargs``; what it leaves there is what the call gets.
+    """
+
+    number: int  # its place among the records of the graph
+    op_cache_entry: Callable[..., Any]
+    handler: type[NpuGraphOpHandler]
+    args: list[Any]
+    kwargs: dict[str, Any]
+    event: ExternalEvent  # which a replay waits for before the group
+    handle: int = 0  # of the task group
+    allocations: list[tuple[int, int]] = field(default_factory=list)  # (address, bytes) that the call made
+    needed: list[Any] = field(default_factory=list)  # what the newest tasks read from the host
+
+    @property
+    def name(self) -> str:
+        """The operator, as errors name it."""
+        return qualified(self.op_cache_entry)
+
+    def name_of(self, index: int) -> str:
+        """The name of a positional argument."""
+        names = argument_names(self.op_cache_entry)
+        return names[index] if index < len(names) else f"args[{index}]"
+
+    def keys(self) -> tuple[str, ...]:
+        """The keys of an update that the handler's table gives this operator."""
+        specs = self.handler.get_update_specs(getattr(self.op_cache_entry, "__name__", ""))
+        return tuple(dict.fromkeys(key for _, _, key in specs))
+
+    def trial(self) -> DispatchRecord:
+        """A record of the same call whose arguments may be assigned to without changing those of this one."""
+        args, kwargs = list(self.args), dict(self.kwargs)
+        if self.handler.overrides_update_args():  # which may assign to elements, too
+            args = [list(value) if type(value) is list else value for value in args]
+            kwargs = {name: list(value) if type(value) is list else value for name, value in kwargs.items()}
+        return DispatchRecord(self.number, self.op_cache_entry, self.handler, args, kwargs, self.event, self.handle)
+
+    def run(self) -> None:
+        """Makes the call. Raises RuntimeError where a tensor that it had was freed since it was captured."""
+        args = [
+            value if type(value) in _PLAIN else self._strong(index, value) for index, value in enumerate(self.args)
+        ]
+        kwargs = {
+            name: value if type(value) in _PLAIN else self._strong(name, value) for name, value in self.kwargs.items()
+        }
+        self.op_cache_entry(*args, **kwargs)
+
+    def _strong(self, where: int | str, value: Any) -> Any:
+        if isinstance(value, WeakTensor):
+            tensor = value()
+            if tensor is None:
+                name = self.name_of(where) if isinstance(where, int) else where
+                raise RuntimeError(
+                    f"the tensor that `{name}` was at the capture has been freed; keep what a captured operator reads "
+                    "alive for as long as the graph is updated and replayed"
+                )
+            return tensor
+        if isinstance(value, (list, tuple)):
+            parts = [item if type(item) in _PLAIN else self._strong(where, item) for item in value]
+            return value if all(map(operator.is_, parts, value)) else _rebuilt(value, parts)
+        return value
+
+
+class Payload(dict[str, Any]):
+    """The values of one update, which notes the keys that handlers look for: the others nobody knows."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self.asked: set[str] = set()
+
+    def __contains__(self, key: object) -> bool:
+        self.asked.add(key)  # type: ignore[arg-type]
+        return super().__contains__(key)
+
+    def __getitem__(self, key: str) -> Any:
+        self.asked.add(key)
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """As of any dict."""
+        self.asked.add(key)
+        return super().get(key, default)
+
+    def pop(self, key: str, *default: Any) -> Any:
+        """As of any dict."""
+        self.asked.add(key)
+        return super().pop(key, *default)
