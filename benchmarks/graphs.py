@@ -86,8 +86,16 @@ def replays() -> list[Result]:
     )
     peer = "the operator called for each"
     return [
-        Result(f"replay of {KERNELS:,} small kernels, until queued", figures["queued"], figures["queued one by one"], peer, 0.1),
-        Result(f"replay of {KERNELS:,} small kernels, until done", figures["done"], figures["done one by one"], peer, 0.1),
+        Result(
+            f"replay of {KERNELS:,} small kernels, until queued",
+            figures["queued"],
+            figures["queued one by one"],
+            peer,
+            0.1,
+        ),
+        Result(
+            f"replay of {KERNELS:,} small kernels, until done", figures["done"], figures["done one by one"], peer, 0.1
+        ),
     ]
 
 
@@ -111,7 +119,9 @@ def update() -> Result:
         return total / UPDATES
 
     steps()
-    return Result("update of one argument of a graph", interleaved({"update": steps}, ROUNDS)["update"], None, "", 20e-6)
+    return Result(
+        "update of one argument of a graph", interleaved({"update": steps}, ROUNDS)["update"], None, "", 20e-6
+    )
 
 
 def capture() -> Result:

@@ -19,7 +19,7 @@ import mindtorch_v2 as torch
 from mindtorch_v2 import npu
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from generated.ops import project, write_row  # noqa: E402  (beside this file, wherever it runs)
+from generated.ops import project, write_row
 
 LAYERS, WIDTH, HEADS, VOCABULARY, LONGEST = 2, 32, 4, 64, 64
 PROMPTS = (3, 9)  # tokens that each sequence begins with
@@ -101,11 +101,11 @@ class Decoder:
         """What changes of the captured operators of `step`, in their order."""
         lengths = [place + 1 for place in places]
         rows = [{"at": place} for place in places for _ in range(2)]
-        return (rows + [{"actual_seq_lengths_kv": lengths}]) * len(self.layers)
+        return ([*rows, {"actual_seq_lengths_kv": lengths}]) * len(self.layers)
 
 
 def _decode(decoder: Decoder, steps: int, run: Callable[[list[int], list[int]], torch.Tensor]) -> list[list[int]]:
-    """Feeds the prompts, then every new token; returns the tokens of each step. A short prompt begins its own earlier."""
+    """Feeds the prompts, then every new token; returns the tokens of each step. Short prompts end earlier."""
     said = [list(prompt) for prompt in decoder.prompts]
     fed = [0] * decoder.batch
     new: list[list[int]] = []

@@ -47,9 +47,7 @@ def expected(q, k, v, scale, lengths, *, causal=False, mask=None, dtype="float32
 
 
 def close(actual, wanted, dtype="float32"):
-    np.testing.assert_allclose(
-        actual.cpu().float().numpy(), wanted, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype]
-    )
+    np.testing.assert_allclose(actual.cpu().float().numpy(), wanted, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
 @pytest.mark.parametrize("device", ["npu", "cpu"])
@@ -122,7 +120,10 @@ def test_sequences_one_after_another(device):
     )
     start, key_start = 0, 0
     for own, known in zip(lengths, keys, strict=True):
-        part = [each.transpose(1, 0, 2)[None] for each in (q[start : start + own], *(x[key_start : key_start + known] for x in (k, v)))]
+        part = [
+            each.transpose(1, 0, 2)[None]
+            for each in (q[start : start + own], *(x[key_start : key_start + known] for x in (k, v)))
+        ]
         wanted = expected(*part, 0.5, [known], causal=True)[0].transpose(1, 0, 2)
         close(out[start : start + own], wanted)
         start, key_start = start + own, key_start + known
@@ -148,7 +149,9 @@ def test_caches_in_blocks(device):
     caches = [ours(in_blocks(each, table, size), device) for each in (k, v)]
     out = ours(np.zeros((b, n, d), np.float32), device)
     blocks = torch.from_numpy(table).to(device)
-    assert paged(ours(q, device), *caches, groups, n, 0.25, blocks, torch.tensor(lengths, dtype=torch.int32), out) is None
+    assert (
+        paged(ours(q, device), *caches, groups, n, 0.25, blocks, torch.tensor(lengths, dtype=torch.int32), out) is None
+    )
     wanted = expected(q[:, :, None], k.transpose(0, 2, 1, 3), v.transpose(0, 2, 1, 3), 0.25, lengths)[:, :, 0]
     close(out, wanted)
     flat = [cache.reshape(9, size, groups * d) for cache in caches]
@@ -251,7 +254,8 @@ TABLE = {  # torch_npu's: operator -> (positions, keys)
 @pytest.mark.parametrize("name", TABLE)
 def test_handlers_are_those_of_torch_npu(name):
     handler = _NPU_GRAPH_OP_HANDLERS[name]
-    assert isinstance(handler, type) and issubclass(handler, NpuGraphOpHandler)
+    assert isinstance(handler, type)
+    assert issubclass(handler, NpuGraphOpHandler)
     assert list(handler.get_update_specs(name)) == TABLE[name]
 
 

@@ -252,9 +252,8 @@ def test_an_update_that_queues_another_number_of_tasks(growing, x):
 def test_an_update_that_needs_more_memory(growing, x):
     graph, out = captured(lambda: growing(x, 1, 1000))
     assert str(refused(lambda: graph.update([{"elements": 2000}]), RuntimeError)) == (
-        f"NPUGraph.update of {growing.name()}: record 0, `elements`: allocation 1 of the operator needs 8000 bytes, and there "
-        "are 4096 for it since it was captured: capture with "
-        "the largest values"
+        f"NPUGraph.update of {growing.name()}: record 0, `elements`: allocation 1 of the operator needs 8000 bytes, "
+        "and there are 4096 for it since it was captured: capture with the largest values"
     )
     graph.update([{"elements": 4}])
     graph.replay()

@@ -123,7 +123,9 @@ def _refuse_given(name: str, given: dict[str, Any]) -> None:
     """Raises for arguments of the operator that nothing computes here."""
     named = [key for key, value in given.items() if value is not None and (isinstance(value, Tensor) or value != 0)]
     if named:
-        raise NotImplementedError(f"{name}: {', '.join(named)}: quantised and shifted attention is not there; leave it out")
+        raise NotImplementedError(
+            f"{name}: {', '.join(named)}: quantised and shifted attention is not there; leave it out"
+        )
 
 
 def _shape_of(name: str, layout: str, query: Tensor, heads: int) -> tuple[int, int, int]:
@@ -339,7 +341,9 @@ def _run(problem: _Problem, out: Tensor, lse: Tensor | None, workspace: Tensor |
 def _launch(problem: _Problem, out: Tensor, lse: Tensor | None, workspace: Tensor | None) -> None:
     suffix = _SUFFIXES.get(problem.query.dtype)
     if suffix is None:
-        raise NotImplementedError(f"attention on an NPU: expected float32, float16 or bfloat16, got {problem.query.dtype}")
+        raise NotImplementedError(
+            f"attention on an NPU: expected float32, float16 or bfloat16, got {problem.query.dtype}"
+        )
     if not out.is_contiguous():
         raise RuntimeError("attention on an NPU: expected a contiguous tensor for the output")
     packed, query = problem.plan(lse is not None), problem.query
@@ -366,9 +370,7 @@ def _compose(problem: _Problem, out: Tensor, lse: Tensor | None) -> None:
                 _compose_head(problem, number, each, head, out, lse)
 
 
-def _compose_head(
-    problem: _Problem, number: int, each: _Sequence, head: int, out: Tensor, lse: Tensor | None
-) -> None:
+def _compose_head(problem: _Problem, number: int, each: _Sequence, head: int, out: Tensor, lse: Tensor | None) -> None:
     key_head = head // (problem.heads // problem.key_heads)
     width, second_width, value_width = problem.widths
     if each.queries == 0 or each.keys == 0:
@@ -384,9 +386,7 @@ def _compose_head(
             return tensor.as_strided((each.keys, size), (rows.token, 1), start)
         count = -(-each.keys // problem.block_size)
         blocks = [
-            tensor.as_strided(
-                (problem.block_size, size), (rows.token, 1), block * rows.sequence + key_head * rows.head
-            )
+            tensor.as_strided((problem.block_size, size), (rows.token, 1), block * rows.sequence + key_head * rows.head)
             for block in problem.table[number, :count].tolist()
         ]
         return torch.cat(blocks)[: each.keys]
@@ -582,7 +582,9 @@ def paged_attention(
     """_npu_paged_attention: one query a sequence, (sequences, heads, width)"""
     name = "_npu_paged_attention"
     if context_lens.is_npu and torch.npu.is_current_stream_capturing():
-        raise RuntimeError(f"{name}: context_lens: expected a tensor on the CPU in a capture, which cannot read the NPU's")
+        raise RuntimeError(
+            f"{name}: context_lens: expected a tensor on the CPU in a capture, which cannot read the NPU's"
+        )
     lengths = context_lens.tolist()
     problem = _problem(
         name,

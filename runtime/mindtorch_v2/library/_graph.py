@@ -61,7 +61,6 @@ def check_hooks(overload: OpOverload, given: Mapping[str, str]) -> dict[str, str
         module, _, function = reference.partition(":")
         if reference not in NAMED.get(hook, ()) and not (module and function.isidentifier()):
             known = "".join(f"`{name}` or " for name in NAMED.get(hook, ()))
-            raise RegistrationError(
-                f"{overload.name()}: graph hook `{hook}`: expected {known}a function as `module:function`, got {reference!r}"
-            )
+            expected = f"{known}a function as `module:function`"
+            raise RegistrationError(f"{overload.name()}: graph hook `{hook}`: expected {expected}, got {reference!r}")
     return dict(given)

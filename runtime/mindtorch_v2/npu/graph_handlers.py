@@ -6,7 +6,6 @@ A handler is a class and is never made an instance of, so that it cannot keep th
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import Any, ClassVar, NoReturn
 from .._core import OpOverload
 from .._hooks import hooks
 from ..library._graph import HOOKS, NAMED, GraphDeclaration, declarations
+from ..library._references import python_function
 from .graph_outputs import given_outputs, into_outputs
 from .graph_records import DispatchRecord, argument_names, wrapped
 
@@ -46,7 +46,9 @@ class NpuGraphOpHandler:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuses: handlers are classes."""
-        raise TypeError(f"{cls.__name__} is a handler of graphs, which is used as a class and never made an instance of")
+        raise TypeError(
+            f"{cls.__name__} is a handler of graphs, which is used as a class and never made an instance of"
+        )
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -167,7 +169,7 @@ def register_npu_graph_handler(
     `NpuGraphOpHandler`, RuntimeError where overloads of one operator, of which one may be captured in the place of
     another, would not be updated alike.
     """
-    names = [op_names] if isinstance(op_names, str) else list(op_names)
+    names = [op_names] if isinstance(op_names, str) else list(op_names) if isinstance(op_names, Sequence) else []
     if not names or not all(isinstance(name, str) and name for name in names):
         raise TypeError(f"register_npu_graph_handler: expected the name of an operator, or several, got {op_names!r}")
 
@@ -237,8 +239,8 @@ def replacement_of(
     if found is None or not _updates_like(handler, name, found, actual_name):
         how = "has no handler" if found is None else f"has the handler {found.__name__}, which takes other keys"
         raise RuntimeError(
-            f"{handler.__name__}.prepare_capture captures {actual_name!r} in the place of {name!r}, and {actual_name!r} "
-            f"{how}: register one for it whose update_args takes the same keys"
+            f"{handler.__name__}.prepare_capture captures {actual_name!r} in the place of {name!r}, and "
+            f"{actual_name!r} {how}: register one for it whose update_args takes the same keys"
         )
     return found
 
@@ -270,9 +272,10 @@ def _hook_members(hook: str, reference: str) -> dict[str, Any]:
     if reference in NAMED.get(hook, ()):  # the only one there is: into outputs that are allocated before
         return {"prepare_capture": classmethod(into_outputs), "postprocess_result": classmethod(given_outputs)}
 
+    function = python_function(reference)
+
     def call(cls: type[NpuGraphOpHandler], *arguments: Any) -> Any:
-        module, _, function = reference.partition(":")
-        return getattr(importlib.import_module(module), function)(*arguments)
+        return function(*arguments)
 
     return {HOOKS[hook]: classmethod(call)}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .. import _ops
 from .._core import OpOverload, Tensor, find_operator
 from .._creation import empty_strided
 from ..utils import _pytree
@@ -34,11 +33,11 @@ def into_outputs(cls: type, func: Callable[..., Any], args: Sequence[Any], kwarg
     return target, args, given
 
 
-def _outputs(
-    func: OpOverload, target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> dict[str, Any]:
+def _outputs(func: OpOverload, target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """New outputs, by the names of the arguments that they are written to."""
-    device = next(leaf.device for leaf in _pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor) and leaf.is_npu)
+    device = next(
+        leaf.device for leaf in _pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor) and leaf.is_npu
+    )
     shapes = func(*_on_meta(tuple(args)), **_on_meta(dict(kwargs)))
     made = [
         empty_strided(meta.shape, meta.stride(), dtype=meta.dtype, device=device)

@@ -37,6 +37,7 @@ class WeakTensor:
         self._private, self._serial = allocation or (0, 0)
 
     def __call__(self) -> Tensor | None:
+        """The tensor, without its memory's owner; None once that memory is freed."""
         if self._serial and not self._private:
             allocation = _core.npu_allocation(self._base)
             if allocation is None or allocation[1] != self._serial:
@@ -111,7 +112,7 @@ class DispatchRecord:
         names = argument_names(self.op_cache_entry)
         return names[index] if index < len(names) else f"args[{index}]"
 
-    def keys(self) -> tuple[str, ...]:
+    def update_keys(self) -> tuple[str, ...]:
         """The keys of an update that the handler's table gives this operator."""
         specs = self.handler.get_update_specs(getattr(self.op_cache_entry, "__name__", ""))
         return tuple(dict.fromkeys(key for _, _, key in specs))
@@ -126,9 +127,7 @@ class DispatchRecord:
 
     def run(self) -> None:
         """Makes the call. Raises RuntimeError where a tensor that it had was freed since it was captured."""
-        args = [
-            value if type(value) in _PLAIN else self._strong(index, value) for index, value in enumerate(self.args)
-        ]
+        args = [value if type(value) in _PLAIN else self._strong(index, value) for index, value in enumerate(self.args)]
         kwargs = {
             name: value if type(value) in _PLAIN else self._strong(name, value) for name, value in self.kwargs.items()
         }

@@ -214,7 +214,7 @@ class Updates(TorchDispatchMode):
         return trials
 
     def _replace(self, trials: Sequence[DispatchRecord | None], stream: Stream) -> None:
-        """Runs the calls again and puts their tasks in the graph; where one fails those before it get their old ones."""
+        """Runs the calls again and puts their tasks in the graph; where one fails, those before it run as before."""
         done: list[tuple[DispatchRecord, DispatchRecord, list[Any]]] = []
         for record, trial in zip(self.records, trials, strict=True):
             if trial is None:
@@ -282,8 +282,8 @@ def _recorded(
             record.kwargs[key] = handler.record_wrap_kwarg(key, value, tensors)
     except Exception as error:
         raise TypeError(
-            f"the capture of {record.name}, record {number}: `{key}` cannot be kept for later updates: {type(error).__name__}: {error}; a "
-            "handler's record_wrap_kwarg can keep it otherwise"
+            f"the capture of {record.name}, record {number}: `{key}` cannot be kept for later updates: "
+            f"{type(error).__name__}: {error}; a handler's record_wrap_kwarg can keep it otherwise"
         ) from error
     return record
 
@@ -315,7 +315,7 @@ def _tried(record: DispatchRecord, payload: Payload) -> DispatchRecord | None:
 def _refuse_unknown(payload: Payload, records: Sequence[DispatchRecord], one: DispatchRecord | None = None) -> None:
     unknown = sorted((key for key in payload if key not in payload.asked), key=str)
     if unknown:
-        known = sorted({key for record in records for key in record.keys()})
+        known = sorted({key for record in records for key in record.update_keys()})
         where, whose = ("", "the captured operators") if one is None else (f", record {one.number}", one.name)
         raise ValueError(
             f"NPUGraph.update{where}: {', '.join(map(repr, unknown))} cannot be updated; the updatable arguments of "
@@ -348,7 +348,7 @@ def _named(record: DispatchRecord, trial: DispatchRecord, error: BaseException) 
 
 
 def _described(record: DispatchRecord) -> str:
-    keys = ", ".join(record.keys())
+    keys = ", ".join(record.update_keys())
     return f"{record.name} ({keys})" if keys else record.name
 
 

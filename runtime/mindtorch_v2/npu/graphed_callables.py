@@ -139,9 +139,7 @@ def _capture_all(
         found = iter(grads)
         input_grads = tuple(next(found, None) if each.requires_grad else None for each in surface)
         detached = tuple(out.detach() for out in outputs)
-        captures.append(
-            _Captured(forward, backward, own_inputs, own, detached, structure, output_grads, input_grads)
-        )
+        captures.append(_Captured(forward, backward, own_inputs, own, detached, structure, output_grads, input_grads))
     return captures[::-1]
 
 
@@ -197,7 +195,9 @@ def _callable(function: Any, captured: _Captured) -> Any:
 
 def _check_arguments(statics: Sequence[Tensor], given: Sequence[Any]) -> None:
     if len(given) != len(statics):
-        raise ValueError(f"a graphed callable was captured with {len(statics)} tensors, and is called with {len(given)}")
+        raise ValueError(
+            f"a graphed callable was captured with {len(statics)} tensors, and is called with {len(given)}"
+        )
     for number, (static, tensor) in enumerate(zip(statics, given, strict=True)):
         if not isinstance(tensor, Tensor) or tensor.shape != static.shape or tensor.dtype != static.dtype:
             got = f"{tensor.dtype} {tuple(tensor.shape)}" if isinstance(tensor, Tensor) else type(tensor).__name__

@@ -38,6 +38,7 @@ __all__ = [
 
 _STREAM_CAPTURED, _WRONG_STREAM, _WRONG_THREAD = 107027, 107036, 107038
 
+
 # ---------------------------------------------------------------- captured graphs
 class _Captured:
     """A captured graph of the library, and what has to live as long as it may run."""
