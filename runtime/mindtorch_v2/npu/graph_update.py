@@ -37,7 +37,7 @@ __all__ = ["Updates"]
 _PLAIN_ERRORS = (RuntimeError, TypeError, ValueError, OverflowError, IndexError, NotImplementedError, ZeroDivisionError)
 
 _one_at_a_time = threading.RLock()  # allocations are recorded and played back for one operator at a time
-_update_streams: dict[int, Stream] = {}
+_streams: dict[tuple[int, str], Stream] = {}
 
 
 def _in_a_fork() -> None:
@@ -49,11 +49,11 @@ def _in_a_fork() -> None:
 os.register_at_fork(after_in_child=_in_a_fork)
 
 
-def _update_stream(index: int) -> Stream:
+def _stream_for(index: int, purpose: str = "updates") -> Stream:
     """A stream of its own: on one of the pool a replay might run, which waits for what is queued behind it."""
-    if index not in _update_streams:
-        _update_streams[index] = Stream._of(index, new_stream(index))
-    return _update_streams[index]
+    if (index, purpose) not in _streams:
+        _streams[index, purpose] = Stream._of(index, new_stream(index))
+    return _streams[index, purpose]
 
 
 _all: weakref.WeakSet[Updates] = weakref.WeakSet()
@@ -139,7 +139,7 @@ class Updates(TorchDispatchMode):
             return
         with _one_at_a_time:
             if self._ahead > 1:  # the first of several would let it through
-                stream.wait_event(_update_stream(self.index).record_event())
+                stream.wait_event(_stream_for(self.index).record_event())
             yield
             self._ends.append(stream.record_event())
             if self._ahead:
@@ -147,8 +147,11 @@ class Updates(TorchDispatchMode):
                 self._ahead = 0
 
     def release(self) -> None:
-        """Lets the replays that wait for an update go without one."""
-        stream = _update_stream(self.index)
+        """Lets the replays that wait for an update go without one, as nobody can give it any more."""
+        if len(self._ends) < 2:
+            return
+        # The garbage collector may come here in the middle of another graph's update, whose stream is taken.
+        stream = _stream_for(self.index, "releases")
         while len(self._ends) > 1:
             stream.wait_event(self._ends.popleft())
             for record in self.records:
@@ -164,7 +167,7 @@ class Updates(TorchDispatchMode):
         """``NPUGraph.update``: all of it or, where it raises, nothing."""
         with _one_at_a_time:
             trials = self._trials(payloads)
-            stream = _update_stream(self.index)
+            stream = _stream_for(self.index)
             device = _core.npu_set_device(self.index)
             current = _core.npu_swap_stream(self.index, stream.npu_stream)
             grad = _core.set_grad_enabled_(False)

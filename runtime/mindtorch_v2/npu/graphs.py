@@ -164,10 +164,14 @@ class NPUGraph:
         self._require_captured("update").updates.apply(cpu_update_input)
 
     def reset(self) -> None:
-        """Forgets the graph. Its memory becomes free as soon as no replay of it is under way."""
+        """Forgets the graph. Its memory becomes free as soon as no replay of it is under way.
+
+        Replays that wait for an update go without one.
+        """
         captured, self._captured = self._captured, None
         self._updates = None
         if captured is not None:
+            captured.updates.release()
             _drop(captured)
 
     def pool(self) -> Pool:
