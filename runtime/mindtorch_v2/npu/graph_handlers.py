@@ -85,10 +85,10 @@ class NpuGraphOpHandler:
 
         Keyword arguments whose name is a key of the update have its value already.
         """
-        function = dispatch_record.op_cache_entry
-        for kind, where, key in cls.get_update_specs(getattr(function, "__name__", "")):
+        args, kwargs = dispatch_record.args, dispatch_record.kwargs
+        for _, where, key in dispatch_record.specs:
             if key in update_input:
-                _assign(dispatch_record, kind, where, update_input[key])
+                dispatch_record.assign(args, kwargs, where, update_input[key])
 
     @classmethod
     def overrides_update_args(cls) -> bool:
@@ -103,20 +103,6 @@ class NpuGraphOpHandler:
         else is copied deeply. ``tensor_param_names`` are the arguments that the schema has as tensors.
         """
         return wrapped(value)
-
-
-def _assign(record: DispatchRecord, kind: str, where: int | str, value: Any) -> None:
-    names = argument_names(record.op_cache_entry)
-    if kind == "kwarg" and where in names and names.index(where) < len(record.args):  # type: ignore[arg-type]
-        record.args[names.index(where)] = value  # type: ignore[arg-type]
-    elif kind == "kwarg":
-        record.kwargs[where] = value  # type: ignore[index]
-    elif where < len(record.args):  # type: ignore[operator]
-        record.args[where] = value  # type: ignore[index]
-    elif where < len(names):  # type: ignore[operator]
-        record.kwargs[names[where]] = value  # type: ignore[index]
-    else:
-        raise IndexError(f"UPDATE_SPECS has argument {where}, and the call has {len(record.args)} positional ones")
 
 
 # ---------------------------------------------------------------- checks of a class

@@ -26,7 +26,7 @@ class WeakTensor:
     Memory that was allocated during a capture is the graph's, and so never freed before the graph is.
     """
 
-    __slots__ = ("_alias", "_base", "_private", "_serial")
+    __slots__ = ("_alias", "_base", "_serial")
 
     def __init__(self, tensor: Tensor) -> None:
         self._alias = _core.from_buffer(
@@ -34,11 +34,12 @@ class WeakTensor:
         )
         self._base = tensor.untyped_storage().data_ptr()
         allocation = _core.npu_allocation(self._base)
-        self._private, self._serial = allocation or (0, 0)
+        pool, serial = allocation or (0, 0)
+        self._serial = 0 if pool else serial  # 0: it is not freed before the graph is, or is not ours to know
 
     def __call__(self) -> Tensor | None:
         """The tensor, without its memory's owner; None once that memory is freed."""
-        if self._serial and not self._private:
+        if self._serial:
             allocation = _core.npu_allocation(self._base)
             if allocation is None or allocation[1] != self._serial:
                 return None
@@ -101,6 +102,13 @@ class DispatchRecord:
     handle: int = 0  # of the task group
     allocations: list[tuple[int, int]] = field(default_factory=list)  # (address, bytes) that the call made
     needed: list[Any] = field(default_factory=list)  # what the newest tasks read from the host
+    names: tuple[str, ...] = ()  # of the operator's arguments
+    specs: tuple[tuple[str, int | str, str], ...] = ()  # what the handler's table says of the operator
+    by_code: bool = False  # the handler has an `update_args` of its own
+
+    def __post_init__(self) -> None:
+        self.names, self.by_code = argument_names(self.op_cache_entry), self.handler.overrides_update_args()
+        self.specs = tuple(self.handler.get_update_specs(getattr(self.op_cache_entry, "__name__", "")))
 
     @property
     def name(self) -> str:
@@ -109,29 +117,43 @@ class DispatchRecord:
 
     def name_of(self, index: int) -> str:
         """The name of a positional argument."""
-        names = argument_names(self.op_cache_entry)
-        return names[index] if index < len(names) else f"args[{index}]"
+        return self.names[index] if index < len(self.names) else f"args[{index}]"
 
     def update_keys(self) -> tuple[str, ...]:
         """The keys of an update that the handler's table gives this operator."""
-        specs = self.handler.get_update_specs(getattr(self.op_cache_entry, "__name__", ""))
-        return tuple(dict.fromkeys(key for _, _, key in specs))
+        return tuple(dict.fromkeys(key for _, _, key in self.specs))
 
     def trial(self) -> DispatchRecord:
-        """A record of the same call whose arguments may be assigned to without changing those of this one."""
-        args, kwargs = list(self.args), dict(self.kwargs)
-        if self.handler.overrides_update_args():  # which may assign to elements, too
-            args = [list(value) if type(value) is list else value for value in args]
-            kwargs = {name: list(value) if type(value) is list else value for name, value in kwargs.items()}
-        return DispatchRecord(self.number, self.op_cache_entry, self.handler, args, kwargs, self.event, self.handle)
+        """A record of the same call whose arguments, and elements of lists, may be assigned to."""
+        trial = copy.copy(self)
+        trial.args = [list(value) if type(value) is list else value for value in self.args]
+        trial.kwargs = {name: list(value) if type(value) is list else value for name, value in self.kwargs.items()}
+        return trial
 
-    def run(self) -> None:
+    def assign(self, args: list[Any], kwargs: dict[str, Any], where: int | str, value: Any) -> str:
+        """Gives an argument of the call a value, as an entry of a handler's table says; returns the argument's name."""
+        index = where if isinstance(where, int) else self.names.index(where) if where in self.names else len(args)
+        if index < len(args):
+            args[index] = value
+            return self.name_of(index)
+        if isinstance(where, int) and index >= len(self.names):
+            raise IndexError(f"UPDATE_SPECS has argument {where}, and the call has {len(args)} positional ones")
+        name = self.names[index] if isinstance(where, int) else where
+        kwargs[name] = value
+        return name
+
+    def run(self, args: list[Any], kwargs: dict[str, Any]) -> None:
         """Makes the call. Raises RuntimeError where a tensor that it had was freed since it was captured."""
-        args = [value if type(value) in _PLAIN else self._strong(index, value) for index, value in enumerate(self.args)]
-        kwargs = {
-            name: value if type(value) in _PLAIN else self._strong(name, value) for name, value in self.kwargs.items()
-        }
-        self.op_cache_entry(*args, **kwargs)
+        given = []
+        for index, value in enumerate(args):
+            if type(value) in _PLAIN:
+                given.append(value)
+            elif type(value) is WeakTensor and not value._serial:
+                given.append(value._alias)
+            else:
+                given.append(self._strong(index, value))
+        named = {name: value if type(value) in _PLAIN else self._strong(name, value) for name, value in kwargs.items()}
+        self.op_cache_entry(*given, **named)
 
     def _strong(self, where: int | str, value: Any) -> Any:
         if isinstance(value, WeakTensor):

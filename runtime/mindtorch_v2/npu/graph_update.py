@@ -12,21 +12,20 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 from .. import _core
 from .._core import OpOverload
 from ..overrides import TorchDispatchMode
 from . import runtime
+from .acl import Acl
 from .errors import NpuError
 from .graph_handlers import NpuGraphOpHandler, handler_of, replacement_of
 from .graph_records import DispatchRecord, Payload, argument_names, qualified, tensor_names, wrapped
 from .recording import (
     graph_task_group_begin,
     graph_task_group_end,
-    graph_task_update_begin,
-    graph_task_update_end,
     is_current_stream_capturing,
     kept_in,
 )
@@ -166,19 +165,21 @@ class Updates(TorchDispatchMode):
     def apply(self, payloads: Sequence[Mapping[str, Any]]) -> None:
         """``NPUGraph.update``: all of it or, where it raises, nothing."""
         with _one_at_a_time:
-            trials = self._trials(payloads)
-            stream = _stream_for(self.index)
+            changes = self._changes(payloads)
+            library, stream = runtime.opened(), _stream_for(self.index).npu_stream
             device = _core.npu_set_device(self.index)
-            current = _core.npu_swap_stream(self.index, stream.npu_stream)
+            current = _core.npu_swap_stream(self.index, stream)
             grad = _core.set_grad_enabled_(False)
             try:
-                self._forget_failed()
+                if len(self._ends) > 1:
+                    self._forget_failed()
                 while self._retired and self._retired[0][0].query():
                     self._retired.popleft()
-                stream.wait_event(self._ends[0])
-                self._replace(trials, stream)
+                if end := self._ends[0].npu_event:
+                    library.call("aclrtStreamWaitEvent", stream, end)
+                self._replace(changes, library, stream)
                 for record in self.records:
-                    record.event.record(stream)
+                    library.call("aclrtRecordEvent", record.event.npu_event, stream)
             finally:
                 _core.set_grad_enabled_(grad)
                 _core.npu_swap_stream(self.index, current)
@@ -188,70 +189,81 @@ class Updates(TorchDispatchMode):
             else:
                 self._ahead += 1
 
-    def _trials(self, payloads: Sequence[Mapping[str, Any]]) -> list[DispatchRecord | None]:
-        """The calls with their new values; None for one that has none. Raises where a value belongs to no call."""
-        if isinstance(payloads, Mapping) or not isinstance(payloads, (list, tuple)):
-            raise TypeError(
-                f"NPUGraph.update: expected a list of mappings of argument names to values, got {_first(payloads)!r}"
-            )
+    def _changes(self, payloads: Sequence[Mapping[str, Any]]) -> list[_Change | None]:
+        """What the calls get; None for one that stays as it is. Raises where a value belongs to no call."""
+        if not isinstance(payloads, (list, tuple)):
+            raise _no_mappings(next(iter(payloads), payloads) if isinstance(payloads, Mapping) else payloads)
         for payload in payloads:
-            if not isinstance(payload, Mapping):
-                raise TypeError(
-                    f"NPUGraph.update: expected a list of mappings of argument names to values, got {payload!r}"
-                )
-        if len(payloads) not in (1, len(self.records)):
+            if type(payload) is not dict and not isinstance(payload, Mapping):
+                raise _no_mappings(payload)
+        records = self.records
+        if len(payloads) not in (1, len(records)):
             raise ValueError(
-                f"NPUGraph.update: expected 1 mapping for all {len(self.records)} updatable operators of the graph, "
+                f"NPUGraph.update: expected 1 mapping for all {len(records)} updatable operators of the graph, "
                 f"or one for each, got {len(payloads)}"
             )
-        given = [Payload(payload) for payload in payloads]
-        if len(given) == 1:
-            shared = given * len(self.records)
-            trials = [_tried(record, payload) for record, payload in zip(self.records, shared, strict=True)]
-            _refuse_unknown(given[0], self.records)
-            return trials
-        trials = []
-        for record, payload in zip(self.records, given, strict=True):
-            trials.append(_tried(record, payload))
-            _refuse_unknown(payload, [record], record)
-        return trials
+        known: set[str] = set()
+        if len(payloads) == 1:
+            changes = [_changed(record, payloads[0], known) for record in records]
+            _refuse_unknown(payloads[0], known, records)
+            return changes
+        changes = []
+        for record, payload in zip(records, payloads, strict=True):
+            known.clear()
+            changes.append(_changed(record, payload, known))
+            _refuse_unknown(payload, known, [record], record)
+        return changes
 
-    def _replace(self, trials: Sequence[DispatchRecord | None], stream: Stream) -> None:
+    def _replace(self, changes: Sequence[_Change | None], library: Acl, stream: int) -> None:
         """Runs the calls again and puts their tasks in the graph; where one fails, those before it run as before."""
-        done: list[tuple[DispatchRecord, DispatchRecord, list[Any]]] = []
-        for record, trial in zip(self.records, trials, strict=True):
-            if trial is None:
+        done: list[tuple[DispatchRecord, _Change, list[Any]]] = []
+        for record, change in zip(self.records, changes, strict=True):
+            if change is None:
                 continue
             try:
-                needed = self._run_again(record, trial, stream)
+                needed = _run_again(record, change, library, stream)
             except BaseException as error:
                 for earlier, _, _ in done:
-                    self._retired.append((self._ends[0], self._run_again(earlier, earlier, stream)))
-                raise _named(record, trial, error) from error
-            done.append((record, trial, needed))
-        for record, trial, needed in done:
+                    before = _Change(earlier.args, earlier.kwargs, ())
+                    self._retired.append((self._ends[0], _run_again(earlier, before, library, stream)))
+                raise _named(record, change.names, error) from error
+            done.append((record, change, needed))
+        for record, change, needed in done:
             if record.needed:
                 self._retired.append((self._ends[0], record.needed))
-            record.args, record.kwargs, record.needed = trial.args, trial.kwargs, needed
+            record.args, record.kwargs, record.needed = change.args, change.kwargs, needed
 
-    @staticmethod
-    def _run_again(record: DispatchRecord, call: DispatchRecord, stream: Stream) -> list[Any]:
-        """Queues a call's tasks in the place of a record's; returns what they read from the host."""
-        needed: list[Any] = []
+
+class _Change(NamedTuple):
+    """What a call gets in an update, and which of its arguments are other than before."""
+
+    args: list[Any]
+    kwargs: dict[str, Any]
+    names: Sequence[str]
+
+
+def _run_again(record: DispatchRecord, change: _Change, library: Acl, stream: int) -> list[Any]:
+    """Queues a call's tasks in the place of a record's; returns what they read from the host."""
+    needed: list[Any] = []
+    library.call("aclmdlRICaptureTaskUpdateBegin", stream, record.handle)
+    _core.npu_begin_recording(0, 0)
+    try:
         with kept_in(needed):
-            graph_task_update_begin(stream, record.handle)
+            _core.npu_play_tape(record.allocations, stream)
             try:
-                _core.npu_play_tape(record.allocations, stream.npu_stream)
-                try:
-                    call.run()
-                finally:
-                    _core.npu_stop_tape()
-            except BaseException:
-                with suppress(NpuError):  # with other tasks than the group's, nothing is replaced
-                    graph_task_update_end(stream)
-                raise
-            graph_task_update_end(stream)
-        return needed
+                record.run(change.args, change.kwargs)
+            finally:
+                _core.npu_stop_tape()
+    except BaseException:
+        # With other tasks than the group's nothing is replaced.
+        # With other tasks than the group's nothing is replaced.
+        library.functions["aclmdlRICaptureTaskUpdateEnd"](stream)
+        library.recent_message()
+        raise
+    finally:
+        _core.npu_end_recording(0)
+    library.call("aclmdlRICaptureTaskUpdateEnd", stream)
+    return needed
 
 
 # ---------------------------------------------------------------- the parts of a capture and an update
@@ -291,57 +303,105 @@ def _recorded(
     return record
 
 
-def _tried(record: DispatchRecord, payload: Payload) -> DispatchRecord | None:
-    """A record with the values of an update that are its own; None where there is none."""
-    if not payload:
+def _no_mappings(value: Any) -> TypeError:
+    return TypeError(f"NPUGraph.update: expected a list of mappings of argument names to values, got {value!r}")
+
+
+def _changed(record: DispatchRecord, payload: Mapping[str, Any], known: set[str]) -> _Change | None:
+    """A call with the values of an update that are its own, None where there are none; ``known`` gets its keys."""
+    if record.by_code and payload:
+        return _changed_by_code(record, payload, known)
+    args, kwargs, names = list(record.args), dict(record.kwargs), []
+    if not record.handler._declared:  # what a file declares is all that may change
+        known.update(kwargs)
+        names = _assigned_by_name(kwargs, payload)
+    for _, where, key in record.specs:
+        known.add(key)
+        if key in payload:
+            names.append(record.assign(args, kwargs, where, payload[key]))
+    if not names:
         return None
-    trial = record.trial()
-    handler = record.handler
-    if not handler._declared:  # what a file declares is all that may change
-        for key in trial.kwargs:
-            if key in payload:
-                trial.kwargs[key] = payload[key]
+    _check_lengths(record, args, kwargs)
+    return _Change(args, kwargs, names)
+
+
+def _changed_by_code(record: DispatchRecord, payload: Mapping[str, Any], known: set[str]) -> _Change:
+    """The same where the handler's own code assigns the values: what it looks for is what it knows."""
+    trial, watched = record.trial(), Payload(payload)
+    known.update(trial.kwargs)
+    _assigned_by_name(trial.kwargs, payload)
     try:
-        handler.update_args(trial, payload)
+        record.handler.update_args(trial, watched)
     except BaseException as error:
-        raise _named(record, trial, error) from error
-    changed = list(_changed(record, trial))
-    for name, old, new in changed:
-        if isinstance(old, (list, tuple)) and isinstance(new, (list, tuple)) and len(old) != len(new):
-            raise ValueError(
-                f"NPUGraph.update of {record.name}: record {record.number}, `{name}`: had {len(old)} values at the "
-                f"capture, got {len(new)}; a graph keeps the sizes that it was captured with"
-            )
-    return trial if changed or handler.overrides_update_args() else None
+        raise _named(record, list(_differing(record, trial.args, trial.kwargs)), error) from error
+    known |= watched.asked
+    _check_lengths(record, trial.args, trial.kwargs)
+    return _Change(trial.args, trial.kwargs, list(_differing(record, trial.args, trial.kwargs)))
 
 
-def _refuse_unknown(payload: Payload, records: Sequence[DispatchRecord], one: DispatchRecord | None = None) -> None:
-    unknown = sorted((key for key in payload if key not in payload.asked), key=str)
+def _assigned_by_name(kwargs: dict[str, Any], payload: Mapping[str, Any]) -> list[str]:
+    names = [name for name in kwargs if name in payload]
+    for name in names:
+        kwargs[name] = payload[name]
+    return names
+
+
+def _pairs(record: DispatchRecord, args: list[Any], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """(name, value of the record, value) of every argument."""
+    for index, new in enumerate(args):
+        yield record.name_of(index), record.args[index] if index < len(record.args) else None, new
+    for name, new in kwargs.items():
+        yield name, record.kwargs.get(name), new
+
+
+def _differing(record: DispatchRecord, args: list[Any], kwargs: dict[str, Any]) -> Iterator[str]:
+    for name, old, new in _pairs(record, args, kwargs):
+        if new is not old and not (type(new) is type(old) is list and new == old):
+            yield name
+
+
+def _check_lengths(record: DispatchRecord, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """Raises ValueError for a list of another length than at the capture, whose memory and tasks a graph keeps."""
+    for index, (old, new) in enumerate(zip(record.args, args, strict=False)):
+        if new is not old and _of_other_length(old, new):
+            raise _other_length(record, record.name_of(index), old, new)
+    for name, new in kwargs.items():
+        old = record.kwargs.get(name)
+        if new is not old and _of_other_length(old, new):
+            raise _other_length(record, name, old, new)
+
+
+def _of_other_length(old: Any, new: Any) -> bool:
+    return isinstance(old, (list, tuple)) and isinstance(new, (list, tuple)) and len(old) != len(new)
+
+
+def _other_length(record: DispatchRecord, name: str, old: Sequence[Any], new: Sequence[Any]) -> ValueError:
+    return ValueError(
+        f"NPUGraph.update of {record.name}: record {record.number}, `{name}`: had {len(old)} values at the capture, "
+        f"got {len(new)}; a graph keeps the sizes that it was captured with"
+    )
+
+
+def _refuse_unknown(
+    payload: Mapping[str, Any],
+    known: set[str],
+    records: Sequence[DispatchRecord],
+    one: DispatchRecord | None = None,
+) -> None:
+    unknown = sorted(payload.keys() - known, key=str)
     if unknown:
-        known = sorted({key for record in records for key in record.update_keys()})
+        keys = sorted({key for record in records for key in record.update_keys()})
         where, whose = ("", "the captured operators") if one is None else (f", record {one.number}", one.name)
         raise ValueError(
             f"NPUGraph.update{where}: {', '.join(map(repr, unknown))} cannot be updated; the updatable arguments of "
-            f"{whose} are {', '.join(known) or 'none'} (`graph: {{update: [...]}}` in YAML, `Library.register_graph`)"
+            f"{whose} are {', '.join(keys) or 'none'} (`graph: {{update: [...]}}` in YAML, `Library.register_graph`)"
         )
 
 
-def _changed(record: DispatchRecord, trial: DispatchRecord) -> Iterator[tuple[str, Any, Any]]:
-    """(name, old value, new value) of each argument that was assigned to."""
-    for index, new in enumerate(trial.args):
-        old = record.args[index] if index < len(record.args) else None
-        if new is not old:
-            yield record.name_of(index), old, new
-    for name, new in trial.kwargs.items():
-        old = record.kwargs.get(name)
-        if new is not old:
-            yield name, old, new
-
-
-def _named(record: DispatchRecord, trial: DispatchRecord, error: BaseException) -> BaseException:
+def _named(record: DispatchRecord, names: Sequence[str], error: BaseException) -> BaseException:
     """An error of an update that says which operator and which arguments it was of."""
-    names = ", ".join(f"`{name}`" for name, _, _ in _changed(record, trial))
-    message = f"NPUGraph.update of {record.name}: record {record.number}{', ' if names else ''}{names}: {error}"
+    of = "".join(f", `{name}`" for name in names)
+    message = f"NPUGraph.update of {record.name}: record {record.number}{of}: {error}"
     if isinstance(error, NpuError):
         return NpuError(message, error.code)
     for kind in _PLAIN_ERRORS:
@@ -353,7 +413,3 @@ def _named(record: DispatchRecord, trial: DispatchRecord, error: BaseException) 
 def _described(record: DispatchRecord) -> str:
     keys = ", ".join(record.update_keys())
     return f"{record.name} ({keys})" if keys else record.name
-
-
-def _first(payloads: Any) -> Any:
-    return next(iter(payloads), payloads) if isinstance(payloads, Mapping) else payloads

@@ -104,11 +104,16 @@ class NPUGraph:
                 f"got {capture_error_mode!r}"
             )
         stream, number = current_stream(), checked_pool(pool)[1]
-        with on_device(stream.device_index):
-            opened().call("aclmdlRICaptureBegin", stream.npu_stream, acl.CAPTURE_MODES[capture_error_mode])
-        model = model_of(stream)
-        use_pool(number)
-        _core.npu_begin_recording(model, number)
+        # From before the capture on no freed memory waits for the stream, as what the garbage collector frees does.
+        _core.npu_begin_recording(0, 0)
+        try:
+            with on_device(stream.device_index):
+                opened().call("aclmdlRICaptureBegin", stream.npu_stream, acl.CAPTURE_MODES[capture_error_mode])
+            model = model_of(stream)
+            use_pool(number)
+            _core.npu_begin_recording(model, number)
+        finally:
+            _core.npu_end_recording(0)
         self._stream, self._pool, self._updates = stream, (0, number), Updates(stream.device_index)
         self._capture = ExitStack()
         self._capture.callback(_core.npu_end_recording, model)

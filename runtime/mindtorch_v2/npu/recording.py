@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 from typing import Any
 
 from .. import _core
@@ -50,14 +49,19 @@ class _Kept(threading.local):
 _kept = _Kept()
 
 
-@contextmanager
-def kept_in(objects: list[Any]) -> Iterator[None]:
+class kept_in:  # noqa: N801  (used as a context manager)
     """Makes a list the one that ``keep`` adds to, for this thread."""
-    _kept.lists.append(objects)
-    try:
-        yield
-    finally:
-        _kept.lists[:] = [each for each in _kept.lists if each is not objects]
+
+    def __init__(self, objects: list[Any]) -> None:
+        self._objects = objects
+
+    def __enter__(self) -> None:
+        _kept.lists.append(self._objects)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _kept.lists[:] = [each for each in _kept.lists if each is not self._objects]
 
 
 def records() -> bool:

@@ -100,6 +100,7 @@ namespace {
 // The tasks of external events read and change the event when they run, every time.
 struct SetTask {
     static constexpr bool kAlways = true;
+    static constexpr bool kAtOnce = true;
     static constexpr const char* kKind = "event record";
     std::shared_ptr<Event> event;
     void run(Stream& stream) {

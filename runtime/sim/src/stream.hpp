@@ -84,6 +84,13 @@ private:
     void (*rest_)(void*, Label*) = nullptr;  // says what the task is, or without a label drops it
 };
 
+// Whether a task is so short that an idle stream's caller may run it, which spares waking the worker: its type says
+// `static constexpr bool kAtOnce = true`.
+template <class Task, class = void>
+struct runs_at_once : std::false_type {};
+template <class Task>
+struct runs_at_once<Task, std::void_t<decltype(Task::kAtOnce)>> : std::bool_constant<Task::kAtOnce> {};
+
 class Stream {
 public:
     using Clock = std::chrono::steady_clock;
@@ -112,6 +119,15 @@ public:
             return code;
         }
         const std::uint64_t position = submitted_.load(std::memory_order_relaxed);
+        if constexpr (runs_at_once<std::decay_t<Task>>::value) {
+            if (reached(position)) {  // there is nothing to wait for, and nobody else can queue anything now
+                task.run(*this);
+                if (ticket != nullptr) {
+                    *ticket = position;
+                }
+                return ACL_SUCCESS;
+            }
+        }
         slots_[position % kSlots].emplace(std::forward<Task>(task));
         if (Timeline::get().on()) {
             queued_[position % kSlots] = Timeline::stamp();

@@ -9,6 +9,7 @@ namespace {
 
 struct UpdateTask {
     static constexpr bool kAlways = false;
+    static constexpr bool kAtOnce = true;
     static constexpr const char* kKind = nullptr;
     std::shared_ptr<Model> model;
     std::shared_ptr<TaskGroup> group;
