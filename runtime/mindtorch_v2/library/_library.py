@@ -15,7 +15,7 @@ from opschema import Schema, SchemaKind, parse_schema
 
 from .. import _core, _ops
 from .._core import OpOverload
-from .._hooks import hooks
+from .._hooks import hooks as _hooks
 from ..errors import RegistrationError
 from ._fake import in_fake_rule
 from ._graph import UPDATE_SPECS, GraphDeclaration, check_hooks, check_update, declarations
@@ -379,13 +379,13 @@ class Library:
             )
         UPDATE_SPECS[overload.name()] = names
         declarations[overload.name()] = overload, declaration
-        if hooks.graph_declared is not None:
-            hooks.graph_declared(overload, declaration)
+        if _hooks.graph_declared is not None:
+            _hooks.graph_declared(overload, declaration)
 
         def forget() -> None:
             del UPDATE_SPECS[overload.name()], declarations[overload.name()]
-            if hooks.graph_forgotten is not None:
-                hooks.graph_forgotten(overload)
+            if _hooks.graph_forgotten is not None:
+                _hooks.graph_forgotten(overload)
 
         self._undo.append(forget)
 
@@ -545,7 +545,7 @@ def _private_use1_renamed() -> None:
         made.undo = made.do(_core.key_name(made.name))
 
 
-hooks.fill(private_use1_renamed=_private_use1_renamed)
+_hooks.fill(private_use1_renamed=_private_use1_renamed)
 
 
 def _pushed(overload: OpOverload, key: str, kernel: Kernel) -> Callable[[], object]:
