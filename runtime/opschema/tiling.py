@@ -11,11 +11,13 @@ REGISTER_TILING_DATA_CLASS(Add, AddTiling)
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["HostTiling", "TilingClass", "TilingError", "TilingField", "read_tiling"]
+__all__ = ["HostTiling", "TilingClass", "TilingError", "TilingField", "read_tiling", "read_tiling_file"]
 
 # C's scalar types, and our names of them.
 SCALARS = {
@@ -28,10 +30,21 @@ SCALARS = {
     **{f"int{bits}_t": f"i{bits}" for bits in (8, 16, 32, 64)},
     **{f"uint{bits}_t": f"u{bits}" for bits in (8, 16, 32, 64)},
 }
-# What CANN declares itself, of int32_t alone.
-BUILT_IN = ("TCubeTiling",)
+# What CANN declares itself, and how many words of 4 bytes each has.
+BUILT_IN: Mapping[str, int] = {
+    "TCubeTiling": 50,
+    "SoftMaxTiling": 16,
+    "LayerNormTiling": 26,
+    "RmsNormTiling": 12,
+    "DeepNormTiling": 26,
+    "ConfusionTransposeTiling": 18,
+    "PadTiling": 23,
+    "UnPadTiling": 8,
+}
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<file>[^"\n]+)"', re.MULTILINE)
+_MOST_FILES = 200
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)[ \t]+(?P<value>[^\n]+)$", re.MULTILINE)
 _CONSTANT = re.compile(r"\bconst(?:expr)?\b[\w\s:]*?\b(?P<name>\w+)\s*=\s*(?P<value>[^;{}]+);")
 _CLASS = re.compile(r"\bBEGIN_TILING_DATA_DEF\s*\(\s*(?P<name>\w+)\s*\)(?P<body>.*?)\bEND_TILING_DATA_DEF\b", re.DOTALL)
@@ -83,6 +96,7 @@ class TilingClass:
         lines = []
         for field in self.fields:
             align = "alignas(8) " if field.is_struct else ""
+            align += "AscendC::" if field.is_struct and field.type in BUILT_IN else ""
             extent = "" if field.length is None else f"[{field.length}]"
             lines.append(f"  {align}{field.type} {field.name}{extent};\n")
         return f"struct {self.name} {{\n{''.join(lines)}}};\n"
@@ -90,10 +104,19 @@ class TilingClass:
 
 @dataclass(frozen=True)
 class HostTiling:
-    """What a file declares: its structs by name, and those that it registers, by operator."""
+    """What a file declares: its structs by name, those that it registers, by operator, and constants as they stand."""
 
     classes: Mapping[str, TilingClass]
     registered: Mapping[str, str]
+    constants: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def with_more(self, other: HostTiling) -> HostTiling:
+        """This, and what another file declares behind it."""
+        return HostTiling(
+            {**self.classes, **other.classes},
+            {**self.registered, **other.registered},
+            {**self.constants, **other.constants},
+        )
 
     def default(self, key: int | None = None) -> TilingClass | None:
         """The struct of a kernel that does not name one, where there is one: ``Op_2`` is for the tiling key 2 alone."""
@@ -109,22 +132,48 @@ class HostTiling:
         return self.classes.get(next(iter(plain))) if len(plain) == 1 else None
 
 
-def read_tiling(text: str) -> HostTiling:
-    """The declarations in a host header or source. Raises ``TilingError`` for a field that cannot be read."""
+_NOTHING = HostTiling({}, {})
+
+
+def read_tiling_file(path: Path, known: HostTiling = _NOTHING) -> HostTiling:
+    """The declarations of a host file and of those beside it that it includes, whose fields may be ``known`` structs.
+
+    Raises ``TilingError`` for a field that cannot be read, and what opening the file raises.
+    """
+    return _read_file(path, known, set())
+
+
+def _read_file(path: Path, known: HostTiling, seen: set[Path]) -> HostTiling:
+    text = path.read_text(encoding="utf-8", errors="replace")
+    seen.add(path.resolve())
+    for match in _INCLUDE.finditer(text):
+        other = path.parent / match["file"]
+        if len(seen) < _MOST_FILES and other.is_file() and other.resolve() not in seen:
+            try:
+                known = _read_file(other, known, seen)
+            except TilingError as error:
+                raise TilingError(f"{match['file']}:{error.line}: {error}", _line(text, match.start())) from None
+    return known.with_more(read_tiling(text, known))
+
+
+def read_tiling(text: str, known: HostTiling = _NOTHING) -> HostTiling:
+    """The declarations in the text of a host file, whose fields may be ``known`` structs of other files.
+
+    Raises ``TilingError`` for a field that cannot be read.
+    """
     plain = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
-    constants = {
-        match["name"]: match["value"] for pattern in (_DIRECTIVE, _CONSTANT) for match in pattern.finditer(plain)
-    }
+    own = {match["name"]: match["value"] for pattern in (_DIRECTIVE, _CONSTANT) for match in pattern.finditer(plain)}
+    constants = {**known.constants, **own}
     classes: dict[str, TilingClass] = {}
     for match in _CLASS.finditer(plain):
         fields = tuple(
-            _field(field, constants, classes, _line(plain, match.start("body") + field.start()))
+            _field(field, constants, {**known.classes, **classes}, _line(plain, match.start("body") + field.start()))
             for field in _FIELD.finditer(match["body"])
         )
         _refuse_twice(fields, _line(plain, match.start()))
         classes[match["name"]] = TilingClass(match["name"], fields, _line(plain, match.start()))
     registered = {match["operator"]: match["name"] for match in _REGISTERED.finditer(plain)}
-    return HostTiling(classes, registered)
+    return HostTiling(classes, registered, own)
 
 
 def _field(

@@ -177,6 +177,57 @@ def test_a_host_that_cannot_be_read_is_told_with_its_line(project):
         load(project, defines=DEFINES)
 
 
+FUSED_HOST = """
+#include "spread.h"
+namespace optiling {
+BEGIN_TILING_DATA_DEF(FusedTiling)
+  TILING_DATA_FIELD_DEF(uint8_t, first);
+  TILING_DATA_FIELD_DEF_STRUCT(SoftMaxTiling, softmax);
+  TILING_DATA_FIELD_DEF_STRUCT(TCubeTiling, product);
+  TILING_DATA_FIELD_DEF_STRUCT(LayerNormTiling, norm);
+  TILING_DATA_FIELD_DEF(uint8_t, last);
+END_TILING_DATA_DEF;
+REGISTER_TILING_DATA_CLASS(Fused, FusedTiling)
+BEGIN_TILING_DATA_DEF(OuterTiling)
+  TILING_DATA_FIELD_DEF_STRUCT(Factors, factors);
+END_TILING_DATA_DEF;
+REGISTER_TILING_DATA_CLASS(Outer_7, OuterTiling)
+}
+"""
+FUSED_KERNEL = """
+#include "kernel_operator.h"
+extern "C" __global__ __aicore__ void fused(GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling) {
+  GET_TILING_DATA_WITH_STRUCT(FusedTiling, data, tiling);
+  GET_TILING_DATA_PTR_WITH_STRUCT(FusedTiling, pointer, tiling);
+  COPY_TILING_WITH_STRUCT(FusedTiling, pointer, copy);
+  SoftMaxTiling softmax = data.softmax;
+  const AscendC::tiling::LayerNormTiling& norm = data.norm;
+  const int32_t values[] = {data.first, (int32_t)softmax.srcK, data.product.N, (int32_t)norm.hLength, data.last,
+                            pointer->last, copy->product.M, TILING_KEY_LIST(3, 4)};
+  for (int i = 0; i < 8; i++) ((__gm__ int32_t*)y)[i] = values[i];
+}
+"""
+
+
+def test_structs_of_cann_and_of_other_files(project):
+    """Those of CANN's tiling functions are words of 4 bytes, as bytes."""
+    (project / "op_host" / "fused.h").write_text(FUSED_HOST)
+    (project / "op_kernel" / "fused.cpp").write_text(FUSED_KERNEL)
+    sources = [
+        project / "op_kernel" / "fused.cpp",
+        *(project / "op_host" / f"{name}.h" for name in ("spread", "fused")),
+    ]
+    library = npu.ascendc_load("fused", sources, defines={"TILING_KEY_VAR": 4})
+    words = {
+        name: struct.pack(f"{count}i", *range(count))
+        for name, count in (("softmax", 16), ("product", 50), ("norm", 26))
+    }
+    layout = npu.tiling_struct(project / "op_host" / "fused.h", "FusedTiling")
+    y = torch.zeros(8, device="npu", dtype=torch.int32)
+    library.bind("fused", (npu.ptr, npu.ptr, npu.ptr))(1, y, None, npu.upload(layout(first=9, last=8, **words)))
+    assert y.tolist() == [9, 1, 2, 2, 8, 8, 1, 1]
+
+
 def test_a_macro_needs_a_name(project):
     with pytest.raises(npu.BuildError, match="'1X' cannot be the name of a macro"):
         load(project, defines={"1X": 1})

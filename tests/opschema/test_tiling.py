@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from opschema.tiling import TilingError, TilingField, read_tiling
+from opschema.tiling import TilingError, TilingField, read_tiling, read_tiling_file
 
 TEXT = """
 #include "register/tilingdata_base.h"
@@ -79,3 +81,29 @@ def test_a_field_that_is_declared_twice():
     fields = "TILING_DATA_FIELD_DEF(int, a); TILING_DATA_FIELD_DEF(float, a);"
     with pytest.raises(TilingError, match="the field 'a' is declared twice"):
         read_tiling(field(fields))
+
+
+def test_what_a_file_includes_from_beside_it(tmp_path: Path):
+    (tmp_path / "first.h").write_text('#include "second.h"\n#include "not_here.h"\n' + TEXT)
+    (tmp_path / "second.h").write_text(
+        '#include "first.h"\nconstexpr int MOST = 4;\n#if 0\n  // #include "third.h"\n#endif\n'
+        "BEGIN_TILING_DATA_DEF(Inner) TILING_DATA_FIELD_DEF(int, a); END_TILING_DATA_DEF;"
+    )
+    (tmp_path / "third.h").write_text(
+        '#include "first.h"\nBEGIN_TILING_DATA_DEF(Outer)\nTILING_DATA_FIELD_DEF_STRUCT(Inner, inner);\n'
+        "TILING_DATA_FIELD_DEF_ARR(int, MOST, values);\nEND_TILING_DATA_DEF;\nREGISTER_TILING_DATA_CLASS(Op_2, Outer)"
+    )
+    tiling = read_tiling_file(tmp_path / "third.h")
+    assert list(tiling.classes) == ["Inner", "Part", "Whole", "Other", "Outer"]
+    assert tiling.classes["Outer"].fields[1].length == 4
+    assert tiling.registered["Op_2"] == "Outer"
+
+
+def test_a_mistake_in_what_a_file_includes(tmp_path: Path):
+    (tmp_path / "outer.h").write_text('\n#include "inner.h"\n')
+    (tmp_path / "inner.h").write_text(
+        "\n\nBEGIN_TILING_DATA_DEF(A) TILING_DATA_FIELD_DEF(half, a); END_TILING_DATA_DEF;"
+    )
+    with pytest.raises(TilingError, match=r"inner\.h:3: the type 'half' is not one of C's") as error:
+        read_tiling_file(tmp_path / "outer.h")
+    assert error.value.line == 2

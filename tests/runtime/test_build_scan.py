@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from mindtorch_v2.npu.kernel_source import Parameter, rewrite_launches, scan_kernels, uses_block_barrier
+from mindtorch_v2.npu.kernel_source import (
+    Parameter,
+    kernel_tasks,
+    rewrite_launches,
+    scan_kernels,
+    uses_block_barrier,
+)
 
 
 def _names(source):
@@ -114,3 +120,43 @@ def test_waits_in_the_librarys_own_headers_do_not_count():
     source = '# 1 "/lib/sync.h"\nSyncAll();\n# 5 "k.cpp"\nint x;\n'
     assert not uses_block_barrier(source, "k.cpp", [Path("/lib")])
     assert uses_block_barrier(source, "k.cpp", [Path("/other")])
+
+
+AIC, AIV = "if (::mtsim::runs_cube())", "if (!::mtsim::runs_cube())"
+MMAD = "void f() { Mmad(c, a, b, p); }\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "task"),
+    [
+        ("__global__ void k() {}", None),
+        ("__global__ __mix__(1, 2) void k() {}", "MIX_AIC_1_2"),
+        ('extern "C" __mix__(1,1) __global__ void k() {}', "MIX_AIC_1_1"),
+        ("__global__ __mix__(1, 0) void k() {}", "MIX_AIC_1_0"),
+        ("__global__ __mix__(0, 1) void k() {}", "MIX_AIV_1_0"),
+        ("template <int n> __global__ __cube__ void k() {}", "AIC_ONLY"),
+        ("__global__ __vector__ void k() {}", "AIV_ONLY"),
+        ("__global__ void k() { x(); ::mtsim::declare_task(KERNEL_TYPE_AIC_ONLY); }", "AIC_ONLY"),
+        (
+            "__global__ void k() { ::mtsim::declare_task(KERNEL_TYPE_AIV_ONLY);"
+            " if (2 == (1)) ::mtsim::declare_task(KERNEL_TYPE_AIC_ONLY);"
+            " if (2 == (0x2UL)) ::mtsim::declare_task(KERNEL_TYPE_MIX_AIC_1_1); }",
+            "MIX_AIC_1_1",
+        ),
+        ("__global__ void k() { if (n) { declare(KERNEL_TYPE_AIC_ONLY); } }", None),
+        (MMAD + f"__global__ void k() {{ {AIC} f(); {AIV} g(); }}", "MIX_AIC_1_2"),
+        (MMAD + f"__global__ void k() {{ {AIC} f(); else g(); }}", "MIX_AIC_1_2"),
+        (MMAD + f"__global__ void k() {{ {AIV} {{ return; }} f(); }}", "AIC_ONLY"),
+        (MMAD + "__global__ void k() { if (g_coreType == AscendC::AIV) return; f(); }", "AIC_ONLY"),
+        (MMAD + f"__global__ void k() {{ {AIC} return; g(); }}", None),
+        (f"__global__ void k() {{ {AIC} f(); {AIV} g(); }}", None),
+    ],
+)
+def test_what_a_kernel_runs_on(source, task):
+    tasks = kernel_tasks(source, "k.cpp", [Path("/simulator")])
+    assert tasks == ({} if task is None else {"k": f"KERNEL_TYPE_{task}"})
+
+
+def test_what_a_kernel_in_a_namespace_runs_on():
+    source = "namespace a { inline namespace b { __global__ __cube__ void k() {} } __global__ __cube__ void m() {} }"
+    assert kernel_tasks(source, "k.cpp", []) == {"a::b::k": "KERNEL_TYPE_AIC_ONLY", "a::m": "KERNEL_TYPE_AIC_ONLY"}

@@ -10,7 +10,7 @@ from mtcodegen.entries.model import File, Formula, HostTiling, KernelArg, Kernel
 from mtcodegen.expr import Call, Name, Unread
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, suggest
-from opschema.tiling import TilingClass, TilingError, TilingField, read_tiling
+from opschema.tiling import TilingClass, TilingError, TilingField, read_tiling_file
 
 __all__ = ["with_host_tilings"]
 
@@ -49,7 +49,7 @@ class _Reader:
 
     def struct(self, host: HostTiling) -> TilingClass | None:
         try:
-            tiling = read_tiling((self.folder / host.path.value).read_text(encoding="utf-8", errors="replace"))
+            tiling = read_tiling_file(self.folder / host.path.value)
         except (OSError, ValueError) as error:
             if isinstance(error, TilingError):
                 message = f"{host.path.value}:{error.line}: {error}"

@@ -23,6 +23,7 @@ from .build_errors import BuildError, hint
 from .host_tiling import device_header, is_host_source
 from .kernel_source import (
     KernelSignature,
+    kernel_tasks,
     launch_function,
     rewrite_launches,
     scan_kernels,
@@ -49,6 +50,8 @@ _ASCENDC_FLAGS = (
     "-fno-gnu-unique",
     "-Wno-unknown-pragmas",
 )
+# Qualifiers of kernels that the preprocessor is to leave as they are.
+_VISIBLE = tuple(f"-D{name}={name}" for name in ("__global__", "__cube__", "__vector__", "__mix__(cube,vector)"))
 # What the simulated NPU's checker needs to know: it is told what a kernel does, and finds the lines that did it.
 _CHECKED_FLAGS = ("-DMTSIM_CHECK", "-g1", "-gdwarf-4", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls")
 # Every access by a pointer is a call of impl/pointers.h: of GCC's sanitizer no more than these calls is used.
@@ -115,10 +118,11 @@ def build_ascendc(
         for index, source in enumerate(files):
             expanded = _preprocess(name, preprocess, source)
             kernels = scan_kernels(expanded, str(source))
+            tasks = kernel_tasks(expanded, str(source), includes)
             for kernel in kernels:
                 _refuse_duplicate(name, defined, kernel)
             queue = launch_function(uses_block_barrier(expanded, str(source), includes))
-            stub = _write_stub(folder, index, source, expanded, kernels, queue, host, read)
+            stub = _write_stub(folder, index, source, expanded, kernels, tasks, queue, host, read)
             units.append(([*compile_, "-iquote", str(source.parent), "-x", "c++"], stub))
         if not defined:
             raise BuildError(
@@ -298,8 +302,8 @@ def _cpu() -> str:
 
 
 def _preprocess(name: str, command: Sequence[str], source: Path) -> str:
-    """The source with its macros expanded, in which ``__global__`` still marks the kernels."""
-    return _run(name, [*command, "-D__global__=__global__", "-include", "mtsim_key.h", "-x", "c++", "-E", str(source)])
+    """The source with its macros expanded, in which ``__global__`` and what kernels run on are still to be seen."""
+    return _run(name, [*command, *_VISIBLE, "-include", "mtsim_key.h", "-x", "c++", "-E", str(source)])
 
 
 def _write_stub(
@@ -308,6 +312,7 @@ def _write_stub(
     source: Path,
     expanded: str,
     kernels: list[KernelSignature],
+    tasks: Mapping[str, str],
     queue: str,
     host: Path | None,
     read: set[Path],
@@ -322,7 +327,7 @@ def _write_stub(
         source = folder / f"source{index}.cpp"
         source.write_text(text, errors="surrogateescape")
     stub = folder / f"stub{index}.cpp"
-    stub.write_text(stub_source(source, kernels, queue, host))
+    stub.write_text(stub_source(source, kernels, tasks, queue, host))
     return stub
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from opschema.tiling import BUILT_IN, HostTiling, TilingClass, TilingError, TilingField, read_tiling
+from opschema.tiling import BUILT_IN, HostTiling, TilingClass, TilingError, TilingField, read_tiling_file
 
 from .. import _core
 from .build_errors import BuildError
@@ -35,17 +35,17 @@ def device_header(name: str, hosts: Sequence[Path], defines: Mapping[str, object
     Raises ``BuildError`` for a declaration that cannot be read.
     """
     key = defines.get(_TILING_KEY)
-    tilings = [_read(name, path) for path in hosts]
-    classes = {item.name: item for tiling in tilings for item in tiling.classes.values()}
-    registered = {operator: of for tiling in tilings for operator, of in tiling.registered.items()}
-    default = HostTiling(classes, registered).default(int(str(key), 0) if key is not None else None)
-    names = [item.name for item in classes.values()]
+    tiling = HostTiling({}, {})
+    for path in hosts:  # which may name the structs of those before it
+        tiling = _read(name, path, tiling)
+    default = tiling.default(int(str(key), 0) if key is not None else None)
+    classes = tiling.classes
     return "".join(
         [
             "// The tiling structs of " + ", ".join(path.name for path in hosts) + ".\n#pragma once\n",
             "#include <kernel_operator.h>\n",
             *(item.declaration() for item in classes.values()),
-            "namespace optiling {\n" + "".join(f"using ::{item};\n" for item in names) + "}\n",
+            "namespace optiling {\n" + "".join(f"using ::{item};\n" for item in classes) + "}\n",
             "" if default is None else _REGISTERED.replace("STRUCT_OF_HOST", default.name),
         ]
     )
@@ -53,16 +53,16 @@ def device_header(name: str, hosts: Sequence[Path], defines: Mapping[str, object
 
 def read_struct(file: Path, name: str) -> Struct:
     """The tiling struct of a name that a host file declares. Raises ``BuildError`` where it declares none."""
-    tiling = _read(name, file)
+    tiling = _read(name, file, HostTiling({}, {}))
     if name not in tiling.classes:
         known = ", ".join(tiling.classes) or "none"
         raise BuildError(f"{file} declares no tiling struct {name!r}; it declares {known}")
     return _struct(tiling.classes[name], tiling.classes)
 
 
-def _read(name: str, path: Path) -> HostTiling:
+def _read(name: str, path: Path, known: HostTiling) -> HostTiling:
     try:
-        return read_tiling(path.read_text(errors="replace"))
+        return read_tiling_file(path, known)
     except FileNotFoundError:
         raise BuildError(f"{name!r}: there is no file {path}") from None
     except TilingError as error:
@@ -75,10 +75,8 @@ def _struct(of: TilingClass, classes: Mapping[str, TilingClass]) -> Struct:
 
 def _type(field: TilingField, classes: Mapping[str, TilingClass]) -> Any:
     if field.is_struct:
-        if field.type in BUILT_IN:
-            raise BuildError(
-                f"the field {field.name!r} is a {field.type}, which CANN's host library fills: pack the struct there"
-            )
+        if field.type in BUILT_IN:  # which a tiling function of CANN fills, or the user word by word
+            return struct(("words", (_core.c_types["i32"], BUILT_IN[field.type])))
         return _struct(classes[field.type], classes)
     scalar = _core.c_types["bool_" if field.scalar == "bool" else field.scalar]
     return scalar if field.length is None else (scalar, field.length)

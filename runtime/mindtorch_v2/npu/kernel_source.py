@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +33,18 @@ class KernelSignature:
     line: int
 
 
+@dataclass(frozen=True)
+class _Definition:
+    """A kernel's definition in a text without comments: where it starts, what stands before its name, and its body."""
+
+    start: int
+    qualname: str
+    parameters: tuple[Parameter, ...]
+    is_template: bool
+    qualifiers: str
+    body: str
+
+
 # Comments and literals, which may contain anything.
 _OPAQUE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 _RAW_STRING = re.compile(r'R"([^\s()\\]{0,16})\(.*?\)\1"', re.DOTALL)
@@ -45,6 +57,17 @@ _LAUNCH = re.compile(r"(?P<kernel>[A-Za-z_][\w:#]*(?:<[^<>;{}]*>)?)(?P<open>\s*<
 _MARKER = re.compile(r'# (?P<line>\d+) "(?P<file>(?:\\.|[^"\\])*)"(?P<flags>[ \d]*)$')
 _IF_CONSTEXPR = re.compile(r"\bif\s+(?P<word>constexpr)\s*\(")
 _CORE_TYPE = re.compile(r"\bg_coreType\b|\bruns_cube\b")
+_RUNS_ON = re.compile(r"\b(?:__(?P<only>cube|vector)__|__mix__\s*\(\s*(?P<cubes>[01])\s*,\s*(?P<vectors>[012])\s*\))")
+_DECLARED = re.compile(
+    r"(?:\bif\s*\(\s*(?P<key>\w+)\s*==\s*\(\s*(?P<wanted>\w+)\s*\)\s*\)\s*)?"  # as KERNEL_TASK_TYPE has it
+    r"::mtsim::declare_task\s*\(\s*(?P<type>KERNEL_TYPE_\w+)\s*\)"
+)
+_BARRIER = re.compile(r"\b(?:SyncAll|IBWait|CrossCoreSetFlag\s*<\s*(?P<mode>\w+))\b")
+_MULTIPLIES = re.compile(r"\b(?:Mmad|MmadImpl|Matmul|MatmulImpl|Fixpipe|LoadData\w*)\b")
+_ASKED = re.compile(r"(?P<not>!\s*)?::mtsim::runs_cube\b|\bg_coreType\s*[=!]=\s*(?:AscendC::)?(?P<kind>AI[CV])\b")
+_RETURNS_ON_VECTOR = re.compile(
+    r"\bif\s*\(\s*(?:\(?\s*!\s*::mtsim::runs_cube\(\)|g_coreType\s*==\s*(?:AscendC::)?AIV)\s*\)?\s*\)?\s*\{?\s*return\b"
+)
 _QUALIFIER = re.compile(r"\b(?:__gm__|__aicore__|__restrict__|__restrict|restrict|const|volatile|struct)\b")
 
 
@@ -55,9 +78,72 @@ def scan_kernels(source_text: str, path: str) -> list[KernelSignature]:
     each definition stands. Definitions inside macros are seen only in the latter. Declarations are skipped.
     """
     markers = _line_markers(source_text, path)
-    text = _blank(source_text)
-    scopes: list[str] = []
     found: list[KernelSignature] = []
+    for kernel in _definitions(_blank(source_text)):
+        if not kernel.is_template:
+            where, line = _location(markers, source_text, kernel.start)
+            name = kernel.qualname.rpartition("::")[2]
+            found.append(KernelSignature(name, kernel.qualname, kernel.parameters, where, line))
+    return found
+
+
+def kernel_tasks(source_text: str, path: str, library_headers: Sequence[Path]) -> dict[str, str]:
+    """What kernels run on, by their names: a ``KernelMetaType``, where their definitions say it, or do by what they do.
+
+    ``source_text`` is the preprocessor's output for ``path``. Qualifiers (``__mix__(1, 2)``) come first, then the
+    declaration of the tiling key that the source is built with, then the one of all. Where matrices are multiplied, a
+    kernel that says nothing is what it is by its own questions for the kind of core, as the chip's compiler has it.
+    """
+    text = _blank(source_text)
+    multiplies = next(_in_source(_MULTIPLIES, text, source_text, path, library_headers), None) is not None
+    tasks = {}
+    for kernel in _definitions(text):
+        task = (
+            _qualified(kernel.qualifiers) or _declared(kernel.body) or (_supposed(kernel.body) if multiplies else None)
+        )
+        if task is not None:
+            tasks[kernel.qualname] = task
+    return tasks
+
+
+def _qualified(qualifiers: str) -> str | None:
+    match = _RUNS_ON.search(qualifiers)
+    if match is None:
+        return None
+    if match["only"]:
+        return "KERNEL_TYPE_AIC_ONLY" if match["only"] == "cube" else "KERNEL_TYPE_AIV_ONLY"
+    return {"1,0": "KERNEL_TYPE_MIX_AIC_1_0", "0,1": "KERNEL_TYPE_MIX_AIV_1_0"}.get(
+        f"{match['cubes']},{match['vectors']}", f"KERNEL_TYPE_MIX_AIC_1_{match['vectors']}"
+    )
+
+
+def _declared(body: str) -> str | None:
+    default = None
+    for match in _DECLARED.finditer(body):
+        if match["key"] is None:
+            default = match["type"]
+        elif _whole(match["key"]) == _whole(match["wanted"]):
+            return match["type"]
+    return default
+
+
+def _supposed(body: str) -> str | None:
+    """A mixed kernel with two vector cores does something on both kinds; one that returns on vector cores has none."""
+    kinds = {match["kind"] or ("AIV" if match["not"] else "AIC") for match in _ASKED.finditer(body)}
+    if len(kinds) == 2 or (kinds and re.search(r"\belse\b", body)):
+        return "KERNEL_TYPE_MIX_AIC_1_2"
+    return "KERNEL_TYPE_AIC_ONLY" if _RETURNS_ON_VECTOR.search(body) else None
+
+
+def _whole(text: str) -> int | str:
+    """A number of C, or what else stands there."""
+    number = re.fullmatch(r"(0[xX][0-9a-fA-F]+|\d+)[uUlL]*", text)
+    return int(number[1], 0) if number else text
+
+
+def _definitions(text: str) -> Iterator[_Definition]:
+    """The definitions of ``__global__`` functions, in order."""
+    scopes: list[str] = []
     for token in _TOKEN.finditer(text):
         if token["open"]:
             scopes.append("")
@@ -66,14 +152,18 @@ def scan_kernels(source_text: str, path: str) -> list[KernelSignature]:
         elif token["close"]:
             if scopes:
                 scopes.pop()
-        else:
-            kernel = _kernel_at(text, token.end())
-            if kernel and not _is_template(text, token.start()):
-                name, parameters = kernel
-                where, line = _location(markers, source_text, token.start())
-                qualname = "::".join([scope for scope in scopes if scope] + [name])
-                found.append(KernelSignature(name, qualname, parameters, where, line))
-    return found
+        elif kernel := _kernel_at(text, token.start()):
+            head, parameters, body = kernel
+            before = re.split(r"[;{}]", text[max(0, token.start() - 400) : token.start()])[-1]
+            qualname = "::".join([scope for scope in scopes if scope] + [head["name"]])
+            yield _Definition(
+                token.start(),
+                qualname,
+                parameters,
+                re.search(r"\btemplate\s*<", before) is not None,
+                before + text[token.start() : head.start("name")],
+                body,
+            )
 
 
 def uses_block_barrier(source_text: str, path: str, library_headers: Sequence[Path]) -> bool:
@@ -81,14 +171,22 @@ def uses_block_barrier(source_text: str, path: str, library_headers: Sequence[Pa
 
     ``source_text`` is the preprocessor's output for ``path``; what comes from ``library_headers`` does not count.
     """
-    markers = _line_markers(source_text, path)
     text = _blank(source_text)
-    for use in re.finditer(r"\b(?:SyncAll|IBWait|CrossCoreSetFlag\s*<\s*(?P<mode>\w+))\b", text):
-        where, _ = _location(markers, source_text, use.start())
-        mine = not any(folder in Path(where).parents for folder in library_headers)
-        if mine and (use["mode"] is None or _constant(text, use["mode"]) == 0):  # a flag of mode 0 is for all blocks
-            return True
-    return False
+    return any(
+        use["mode"] is None or _constant(text, use["mode"]) == 0  # a flag of mode 0 is for all blocks
+        for use in _in_source(_BARRIER, text, source_text, path, library_headers)
+    )
+
+
+def _in_source(
+    pattern: re.Pattern[str], text: str, source_text: str, path: str, library_headers: Sequence[Path]
+) -> Iterator[re.Match[str]]:
+    """Where a pattern stands in the user's own files."""
+    markers = _line_markers(source_text, path)
+    for match in pattern.finditer(text):
+        where, _ = _location(markers, source_text, match.start())
+        if not any(folder in Path(where).parents for folder in library_headers):
+            yield match
 
 
 def _constant(text: str, word: str) -> int | None:
@@ -172,11 +270,14 @@ def launch_function(concurrent: bool) -> str:
     return "mtsim_launch_concurrent" if concurrent else "mtsim_launch"
 
 
-def stub_source(source: Path, kernels: list[KernelSignature], queue: str, host: Path | None) -> str:
+def stub_source(
+    source: Path, kernels: list[KernelSignature], tasks: Mapping[str, str], queue: str, host: Path | None
+) -> str:
     """The translation unit that includes the user's source and exports each kernel's launch function.
 
-    ``host`` is what the source sees of its host side.
+    ``tasks`` is what kernels run on, ``host`` is what the source sees of its host side.
     """
+    known = ", ".join(f'{{"{name}", {task}}}' for name, task in tasks.items())
     lines = [
         "#include <mtsim_stub.h>",  # first, as the compiler takes compiled headers for nothing else
         "#include <mtsim_key.h>",
@@ -184,6 +285,7 @@ def stub_source(source: Path, kernels: list[KernelSignature], queue: str, host: 
         "#pragma GCC visibility push(default)",  # the user's functions are exported, the simulator's headers are not
         f'#include "{source}"',
         "#pragma GCC visibility pop",
+        *([f"static const bool mtsim_tasks = ::mtsim::declare_tasks({{{known}}});"] if tasks else []),
     ]
     for kernel in kernels:
         kernel_type = f"decltype(&::{kernel.qualname})"
@@ -216,20 +318,23 @@ def _blank(text: str, directives: re.Pattern[str] = _DIRECTIVE) -> str:
     return text
 
 
-def _kernel_at(text: str, start: int) -> tuple[str, tuple[Parameter, ...]] | None:
+def _kernel_at(text: str, start: int) -> tuple[re.Match[str], tuple[Parameter, ...], str] | None:
+    """The head of the definition behind a qualifier, its parameters and its body."""
     head = _HEAD.search(text, start)
     if head is None or re.search(r"[;{}]", text[start : head.start()]):
         return None
     end = _closing(text, head.end() - 1)
-    if end < 0 or not re.match(r"\s*\{", text[end + 1 :][:200]):
+    opened = re.compile(r"\s*\{").match(text, end + 1) if end >= 0 else None
+    if opened is None:
         return None
-    return head["name"], _parameters(text[head.end() : end])
+    body = text[opened.end() : _closing(text, opened.end() - 1, "{}")]
+    return head, _parameters(text[head.end() : end]), body
 
 
-def _closing(text: str, opening: int) -> int:
+def _closing(text: str, opening: int, pair: str = "()") -> int:
     depth = 0
-    for match in re.compile(r"[()]").finditer(text, opening):
-        depth += 1 if match[0] == "(" else -1
+    for match in re.compile(f"[{re.escape(pair)}]").finditer(text, opening):
+        depth += 1 if match[0] == pair[0] else -1
         if depth == 0:
             return match.start()
     return -1
@@ -257,12 +362,6 @@ def _parameter(text: str) -> Parameter:
 
 def _joined(type_text: str) -> str:
     return re.sub(r"\s*\*", "*", type_text).strip()
-
-
-def _is_template(text: str, position: int) -> bool:
-    before = text[max(0, position - 400) : position]
-    declaration = re.split(r"[;{}]", before)[-1]
-    return re.search(r"\btemplate\s*<", declaration) is not None
 
 
 def _line_markers(text: str, path: str) -> list[tuple[int, str, int]]:

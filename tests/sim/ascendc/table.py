@@ -24,7 +24,7 @@ KERNELS = (
     *sorted((ROOT / "examples").glob("*/op_kernel/*.cpp")),
 )
 # Functions that the tables of macros declare, by their first argument.
-_TABLES = r"MTSIM_(?:UNARY|SCALAR|BINARY|MATH1|MATH2|MATH_SCALAR|REDUCE|RAW_\w+)"
+_TABLES = r"MTSIM_(?:UNARY|SCALAR|BINARY|ACCUMULATE|MATH1|MATH2|MATH_SCALAR|REDUCE|RAW_\w+)"
 _TOKEN = re.compile(
     rf"namespace\s*(?P<namespace>[\w:]*)\s*\{{|(?P<open>\{{)|(?P<close>\}})|\b{_TABLES}\((?P<listed>\w+),"
     r"|(?<!enum )\bclass\s+(?P<type>[A-Z]\w*)\s*(?::[^{;()]*)?\{"

@@ -7,6 +7,8 @@ import ctypes
 import numpy as np
 import pytest
 
+from tests.sim.ascendc.device import AsyncError
+
 WINDOW, UNTOUCHED = 256, -7
 # The checker objects to counts that lose elements and to padding that holds no value.
 unchecked = pytest.mark.parametrize("checker", ["0"], indirect=True)
@@ -24,6 +26,22 @@ def shown(npu, kernel_library):
         return npu.download(y, x)
 
     return run
+
+
+def test_slices(npu, kernel_library):
+    x = np.arange(1, 3 * 87 + 1, dtype=np.int32).reshape(3, 87)
+    y, expected = npu.upload(np.zeros_like(x)), np.zeros_like(x)
+    for columns in (slice(16, 40), slice(47, 71)):
+        expected[::2, columns] = x[::2, columns]
+    npu.launch(kernel_library("copy.cpp").aclrtlaunch_copy_slices, 1, npu.upload(x), y, u32(7))
+    np.testing.assert_array_equal(npu.download(y, x), expected)
+
+
+def test_slices_of_broken_pieces(npu, kernel_library):
+    x = npu.upload(np.zeros((3, 87), np.int32))
+    npu.launch(kernel_library("copy.cpp").aclrtlaunch_copy_slices, 1, x, x, u32(6))
+    with pytest.raises(AsyncError, match="elements 16 to 70 of 87, is not made of whole pieces of 24 with gaps of 6"):
+        npu.synchronize()
 
 
 def _expected(pieces):

@@ -43,13 +43,13 @@ def test_product(npu, library, dtype, transposed, by_blocks, m, n, k, single):
     exact = np.int64 if dtype == "int8" else np.float64
     result = np.zeros((m, n), np.int32 if dtype == "int8" else np.float32)
     bias = np.arange(n).astype(result.dtype)
-    blocks = -(-m // single[0]) * -(-n // single[1])
+    blocks = -(-m // single[0]) * -(-n // single[1])  # two of them are on a cube core's vector cores
     memory = [np.ascontiguousarray(x.T) if swap else x for x, swap in zip((a, b), transposed, strict=True)]
     c = npu.upload(result)
     tiling = npu.upload(_tiling(m, n, k, *single, bias=1))
     flags = map(ctypes.c_bool, (*transposed, by_blocks))
     kernel = getattr(library, f"aclrtlaunch_matmul_{dtype}")
-    npu.launch(kernel, blocks, *map(npu.upload, (*memory, bias)), c, None, tiling, *flags)
+    npu.launch(kernel, -(-blocks // 2), *map(npu.upload, (*memory, bias)), c, None, tiling, *flags)
     expected = a.astype(exact) @ b.astype(exact) + bias
     np.testing.assert_allclose(npu.download(c, result), expected, rtol=1e-5, atol=1e-4)
 
@@ -67,12 +67,25 @@ def test_base_blocks_through_local_memory(npu, library, blocks):
 
 @pytest.mark.parametrize("blocks", [1, 8])
 def test_blocks_add_to_one_result(npu, library, blocks):
-    m, n, k = 40, 24, blocks * 16
+    m, n, k = 40, 24, blocks * 2 * 16
     a, b = _operands(m, n, k, "half")
     result = np.ones((m, n), np.float32)
     c, tiling = npu.upload(result), npu.upload(_tiling(m, n, k, m, n, single_k=16))
     npu.launch(library.aclrtlaunch_matmul_split_k, blocks, npu.upload(a), npu.upload(b), c, tiling)
     np.testing.assert_allclose(npu.download(c, result), a.astype(np.float64) @ b.astype(np.float64) + 1, atol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.25])
+def test_scaled_integers(npu, library, scale):
+    m, n, k = 32, 48, 40
+    a, b = _operands(m, n, k, "int8")
+    scales = (np.random.default_rng(9).integers(1, 9, n) / 1024).astype(np.float32)
+    result = np.zeros((m, n), np.float16)
+    c, tiling = npu.upload(result), npu.upload(_tiling(m, n, k, m, n, base=(32, 32, 32)))
+    arguments = npu.upload(a), npu.upload(b), npu.upload(scales.view(np.uint32).astype(np.uint64)), c, tiling
+    npu.launch(library.aclrtlaunch_matmul_scaled, 1, *arguments, ctypes.c_uint64(np.float32(scale).view(np.uint32)))
+    product = a.astype(np.float32) @ b.astype(np.float32)
+    np.testing.assert_array_equal(npu.download(c, result), (product * (scale or scales)).astype(np.float16))
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,35 @@ def test_floats_rounded_before_they_are_multiplied(npu, library, on, away):
 
 
 @pytest.fixture
+def scaled_out(npu, library):
+    """A product of integers, with a scale for each column and with one scale."""
+
+    def run(column_scales: np.ndarray, scale: int, *, forgets: bool = False):
+        a, b = np.random.default_rng(5).integers(-9, 10, (2, 32, 32)).astype(np.int8)
+        outputs = [np.zeros((32, 32), np.float16), np.zeros((32, 32), np.int8)]
+        pointers = [npu.upload(array) for array in outputs]
+        inputs = map(npu.upload, (a, b, column_scales))
+        numbers = ctypes.c_uint64(scale), ctypes.c_bool(forgets)
+        npu.launch(library.aclrtlaunch_scaled_out, 1, *inputs, *pointers, *numbers)
+        return a.astype(np.int32) @ b.T.astype(np.int32), *map(npu.download, pointers, outputs)
+
+    return run
+
+
+@pytest.mark.parametrize("offset", [0, 3, -40])
+def test_scales_on_the_way_out_of_l0c(scaled_out, offset):
+    scales = np.random.default_rng(6).integers(1, 9, 32) / 8
+    product, halves, bytes_ = scaled_out(words(scales), int(words(np.array([0.25]), offset)[0]))
+    np.testing.assert_array_equal(halves, (product * scales).astype(np.float16))
+    np.testing.assert_array_equal(bytes_, np.clip(np.rint(product * 0.25) + offset, -128, 127))
+
+
+def test_scales_of_columns_that_nobody_gives(scaled_out):
+    with pytest.raises(AsyncError, match="quantPre scales each column by its own number: give a tensor of these"):
+        scaled_out(words(np.ones(32)), 0, forgets=True)
+
+
+@pytest.fixture
 def dequantise(npu, library):
     """What a kernel makes of a matrix of integers; these and the result."""
 

@@ -40,6 +40,15 @@ def test_best_value_and_its_lowest_index(npu, library, dtype, n):
         assert got.view(f"u{got.itemsize}")[1] == arg(x)
 
 
+def test_registers(npu, library):
+    x = np.random.default_rng(2).permutation(100).astype(np.float32)
+    y = npu.upload(np.zeros(8, np.float32))
+    npu.launch(library.aclrtlaunch_registers, 1, npu.upload(x), y)
+    got = npu.download(y, np.empty(8, np.float32))
+    assert got[[0, 1, 2, 4]].tolist() == [4950, 4950, 99, 0]
+    assert got.view(np.uint32)[[3, 5]].tolist() == [x.argmax(), x.argmin()]
+
+
 def test_rows_and_blocks(npu, library):
     x = np.random.default_rng(1).standard_normal((16, 64)).astype(np.float32)
     outputs = [np.zeros(shape, np.float32) for shape in (16, (16, 8), (16, 2))]

@@ -78,6 +78,22 @@ def test_compare_with_a_scalar(npu, library, repeats):
     np.testing.assert_array_equal(npu.download(z, x), np.where(x >= 2, x, 0))
 
 
+def test_accumulations_by_lanes(npu, library):
+    random = np.random.default_rng(4)
+    x, h = random.integers(-9, 9, 256).astype(np.float32), random.integers(-9, 9, 128).astype(np.float16)
+    y = npu.upload(np.zeros((6, 128), np.float32))
+    npu.launch(library.aclrtlaunch_accumulations, 1, npu.upload(x), npu.upload(h), y)
+    got = npu.download(y, np.zeros((6, 128), np.float32))
+    a, b, lane = x[:128], x[128:], np.arange(128) % 64
+    even, sums = lane % 2 == 0, [1 + 2 * a, 1 + 3 * h.astype(np.float32), 1 + a * b, a + b, np.maximum(a + b, 0)]
+    for row, (lanes, expected) in enumerate(zip([lane < 32, even, lane < 64, even, lane < 64], sums, strict=True)):
+        np.testing.assert_array_equal(got[row], np.where(lanes, expected, 1), err_msg=str(row))
+    one = np.float32(1).view(np.int32)
+    index = got[5].view(np.int32)
+    np.testing.assert_array_equal(index[:64], np.where(lane[:64] < 32, 5 + lane[:64], one))
+    np.testing.assert_array_equal(index[64:], np.where(even[:64], lane[:64] - 2, one))
+
+
 @pytest.mark.parametrize("repeats", [1, 4])
 def test_the_compare_register(npu, library, repeats):
     x, y = np.random.default_rng(repeats).integers(-9, 9, (2, repeats, 64)).astype(np.float32)

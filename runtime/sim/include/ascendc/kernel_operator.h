@@ -11,6 +11,7 @@
 #include "impl/pipe.h"
 
 #include "impl/absent.h"
+#include "impl/accumulate.h"
 #include "impl/allocator.h"
 #include "impl/cast.h"
 #include "impl/compare.h"
@@ -40,6 +41,7 @@
 #include "impl/rows.h"
 #include "impl/scalar.h"
 #include "impl/scan.h"
+#include "impl/slices.h"
 #include "impl/softmax.h"
 #include "impl/sort.h"
 #include "impl/standard.h"

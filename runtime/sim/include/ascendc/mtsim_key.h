@@ -9,5 +9,6 @@
 #define MTSIM_KEY_IS_GIVEN 1
 #endif
 #define TILING_KEY_IS(key) (::mtsim::key_is<TILING_KEY_VAR, MTSIM_KEY_IS_GIVEN != 0>(key))
+#define TILING_KEY_LIST(...) (::mtsim::key_is_one<TILING_KEY_VAR, MTSIM_KEY_IS_GIVEN != 0>(__VA_ARGS__))
 #define KERNEL_TASK_TYPE(KEY, TYPE) \
   if (TILING_KEY_VAR == (KEY)) ::mtsim::declare_task(TYPE)

@@ -70,6 +70,31 @@ struct Signature<void (*)(T...)> {
   using Abi = typename Parameter<std::tuple_element_t<index, Arguments>>::Abi;
 };
 
+/// The kernel's name, as the compiler spells it.
+template <auto kernel>
+const char* name_of() {
+  constexpr std::string_view spelled = __PRETTY_FUNCTION__;  // "... [with auto kernel = name]", or "[kernel = &name]"
+  static const std::string name = [](std::string_view text) {
+    const size_t start = text.find("kernel = ") + 9;
+    const std::string found(text.substr(start, text.rfind(']') - start));
+    return found.compare(0, 1, "&") == 0 ? found.substr(1) : found;
+  }(spelled);
+  return name.c_str();
+}
+
+/// What a kernel runs on, where the builder read it; templates go by their name without arguments.
+template <auto kernel>
+const KernelMetaType* type_of() {
+  static const KernelMetaType* const found = []() -> const KernelMetaType* {
+    std::string_view name(name_of<kernel>());
+    name = name.substr(0, name.find('<'));
+    for (const TaskTypes& known : task_types())
+      if (name == known.name) return &known.type;
+    return nullptr;
+  }();
+  return found;
+}
+
 /// Queues every block of `kernel` with a copy of the arguments; returns an aclError. `queue` is mtsim_launch, or
 /// mtsim_launch_concurrent for a kernel whose blocks wait for each other.
 template <auto kernel, typename... T>
@@ -77,7 +102,8 @@ struct Launcher {
   using Arguments = std::tuple<T...>;
 
   static void block(const void* raw) {
-    run_block({[](const void* given) { std::apply(kernel, *static_cast<const Arguments*>(given)); }, raw});
+    run_block({[](const void* given) { std::apply(kernel, *static_cast<const Arguments*>(given)); }, raw},
+              type_of<kernel>());
   }
 
   static uint32_t launch(decltype(&mtsim_launch) queue, const char* name, uint32_t block_dim, void* stream,
@@ -123,18 +149,6 @@ struct OnStream<kernel> {
     else return static_cast<To>(value);
   }
 };
-
-/// The kernel's name, as the compiler spells it.
-template <auto kernel>
-const char* name_of() {
-  static const std::string name = [] {
-    constexpr std::string_view spelled = __PRETTY_FUNCTION__;  // "... [with auto kernel = name]"
-    const size_t start = spelled.find("kernel = ") + 9;
-    std::string text(spelled.substr(start, spelled.rfind(']') - start));
-    return text.compare(0, 1, "&") == 0 ? text.substr(1) : text;
-  }();
-  return name.c_str();
-}
 
 template <auto kernel, typename Control>
 OnStream<kernel> on_stream(decltype(&mtsim_launch) queue, uint32_t block_dim, Control, void* stream) {

@@ -56,3 +56,13 @@ extern "C" __global__ __aicore__ void copy_out_unpadded(GM_ADDR x, GM_ADDR y, ui
   Then<HardEvent::MTE2_MTE3>();
   DataCopyPad(window.target, window.local, DataCopyExtParams{count, len, srcGap, dstGap, 0});
 }
+
+// Of 3 rows of 87 elements: rows 0 and 2, and of each 24 elements from 16 and from 47 on; to `y` one after the other, and
+// back to where they were.
+extern "C" __global__ __aicore__ void copy_slices(GM_ADDR x, GM_ADDR y, uint32_t gap) {
+  Window window(x, y);
+  const SliceInfo rows[] = {{16, 70, gap, 3, 87}, {0, 2, 1, 1, 3}}, packed[] = {{0, 47, 0, 3, 48}, {0, 1, 0, 1, 2}};
+  DataCopy(window.local, window.source, packed, rows, 2);
+  Then<HardEvent::MTE2_MTE3>();
+  DataCopy(window.target, window.local, rows, packed, 2);
+}

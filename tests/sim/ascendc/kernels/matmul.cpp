@@ -110,3 +110,28 @@ extern "C" __global__ __aicore__ void matmul_split_k(GM_ADDR a, GM_ADDR b, GM_AD
   mm.IterateAll(cGm, 1);
   mm.End();
 }
+
+// int8_t into half: with a scale for each column, or with one for all.
+extern "C" __global__ __aicore__ void matmul_scaled(GM_ADDR a, GM_ADDR b, GM_ADDR scales, GM_ADDR c, GM_ADDR tilingGm,
+                                                    uint64_t scale) {
+  TPipe pipe;
+  TCubeTiling tiling;
+  copy_tiling(&tiling, tilingGm);
+  Matmul<MatmulType<TPosition::GM, CubeFormat::ND, int8_t>, MatmulType<TPosition::GM, CubeFormat::ND, int8_t>,
+         MatmulType<TPosition::GM, CubeFormat::ND, half>> mm;
+  REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm, &tiling);
+  if (GetBlockIdx() > 0) return;
+  GlobalTensor<int8_t> aGm, bGm;
+  GlobalTensor<uint64_t> scalesGm;
+  GlobalTensor<half> cGm;
+  aGm.SetGlobalBuffer((__gm__ int8_t*)a);
+  bGm.SetGlobalBuffer((__gm__ int8_t*)b);
+  scalesGm.SetGlobalBuffer((__gm__ uint64_t*)scales, tiling.N);
+  cGm.SetGlobalBuffer((__gm__ half*)c);
+  if (scale != 0) mm.SetQuantScalar(scale);
+  else mm.SetQuantVector(scalesGm);
+  mm.SetTensorA(aGm);
+  mm.SetTensorB(bGm);
+  while (mm.Iterate()) mm.GetTensorC(cGm);
+  mm.End();
+}

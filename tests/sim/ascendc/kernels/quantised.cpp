@@ -78,3 +78,38 @@ DEQUANTISE(to_half_by_halves, half, half)
 DEQUANTISE(to_int16, int16_t, uint64_t)
 DEQUANTISE(to_int8, int8_t, uint64_t)
 DEQUANTISE(to_uint8, uint8_t, uint64_t)
+
+// a (32 x 32) times the transpose of b (32 x 32), out of L0C with a scale for each column as half, and by DataCopy with
+// the scale and the two matrices that registers say as int8_t.
+extern "C" __global__ __aicore__ void scaled_out(GM_ADDR a, GM_ADDR b, GM_ADDR scales, GM_ADDR y, GM_ADDR z,
+                                                 uint64_t scale, bool forgets) {
+  TPipe pipe;
+  CubeBuffers cube(pipe, 1024, 1024, 4096);
+  TBuf<TPosition::C1> table;
+  pipe.InitBuffer(table, 256);
+  GlobalTensor<int8_t> aGm, bGm, zGm;
+  GlobalTensor<uint64_t> scalesGm;
+  GlobalTensor<half> yGm;
+  aGm.SetGlobalBuffer((__gm__ int8_t*)a, 1024);
+  bGm.SetGlobalBuffer((__gm__ int8_t*)b, 1024);
+  scalesGm.SetGlobalBuffer((__gm__ uint64_t*)scales, 32);
+  yGm.SetGlobalBuffer((__gm__ half*)y, 1024);
+  zGm.SetGlobalBuffer((__gm__ int8_t*)z, 1024);
+  DataCopy(cube.a1.Get<int8_t>(), aGm, Nd2NzParams(1, 32, 32, 0, 32, 32, 1, 0));
+  DataCopy(cube.b1.Get<int8_t>(), bGm, Nd2NzParams(1, 32, 32, 0, 32, 32, 1, 0));
+  DataCopy(table.Get<uint64_t>(), scalesGm, 32);
+  Then<HardEvent::MTE2_MTE1>();
+  Then<HardEvent::MTE2_FIX>();
+  LoadData(cube.a2.Get<int8_t>(), cube.a1.Get<int8_t>(), LoadData2DParams(0, 2, 1, 0, 0, false, 0));
+  LoadData(cube.b2.Get<int8_t>(), cube.b1.Get<int8_t>(), LoadData2DParams(0, 2, 1, 0, 0, false, 0));
+  Then<HardEvent::MTE1_M>();
+  Mmad(cube.co1.Get<int32_t>(), cube.a2.Get<int8_t>(), cube.b2.Get<int8_t>(), MmadParams(32, 32, 32, 0, false, true));
+  Then<HardEvent::M_FIX>();
+  FixpipeParamsV220 params(32, 32, 32, 32, false);
+  params.quantPre = QuantMode_t::VDEQF16;
+  if (forgets) Fixpipe(yGm, cube.co1.Get<int32_t>(), params);
+  Fixpipe<half, int32_t, CFG_ROW_MAJOR>(yGm, cube.co1.Get<int32_t>(), table.Get<uint64_t>(), params);
+  SetFixpipePreQuantFlag(scale);
+  SetFixpipeNz2ndFlag(2, 2, 16);
+  DataCopy(zGm, cube.co1.Get<int32_t>(), DataCopyCO12DstParams(16, 32, 32, 32, QuantMode_t::REQ8, 0, false, true));
+}

@@ -78,3 +78,29 @@ extern "C" __global__ __aicore__ void rotate(GM_ADDR x, GM_ADDR y) {
   SyncAll();
   yGm.SetValue(GetBlockIdx(), xGm.GetValue((GetBlockIdx() + 1) % GetBlockNum()));
 }
+
+// What reductions of 100 elements leave in registers, under the names of two generations: sum, sum, maximum, index,
+// minimum, index.
+extern "C" __global__ __aicore__ void registers(GM_ADDR x, GM_ADDR y) {
+  TPipe pipe;
+  Tile<float> in(pipe, x, 100), out(pipe, y, 8);
+  LocalTensor<float> a = in.load(), r = out.local();
+  float values[6];
+  ReduceSum(r, a, r, 100);
+  Then<HardEvent::V_S>();
+  const uint64_t sum = GetAccVal();
+  values[0] = *reinterpret_cast<const float*>(&sum);
+  values[1] = GetReduceRepeatSumSpr<float>();
+  ReduceMax(r, a, r, 100, true);
+  Then<HardEvent::V_S>();
+  GetReduceRepeatMaxMinSpr(values[2], values[3]);
+  ReduceMin(r, a, r, 100, true);
+  Then<HardEvent::V_S>();
+  GetReduceRepeatMaxMinSpr(values[4]);
+  GetReduceMaxMinCount(values[4], values[5]);
+  Duplicate(r, 0.0f, 8);
+  Then<HardEvent::V_S>();
+  for (int i = 0; i < 6; i++) r.SetValue(i, values[i]);
+  Then<HardEvent::S_MTE3>();
+  out.store();
+}

@@ -82,3 +82,22 @@ extern "C" __global__ __aicore__ void choose_by_first(GM_ADDR x, GM_ADDR y, GM_A
   Select<float, SELMODE::VSEL_CMPMASK_SPR>(c.local(), a.local(), b.local(), repeats, {1, 1, 1, 8, 8, 8});
   c.store();
 }
+
+// Rows of 128: what is added to ones by lanes of x (256 floats) and h (128 halves), and an index behind them.
+extern "C" __global__ __aicore__ void accumulations(GM_ADDR x, GM_ADDR h, GM_ADDR y) {
+  TPipe pipe;
+  Tile<float> in(pipe, x, 256), out(pipe, y, 768);
+  Tile<half> narrow(pipe, h, 128);
+  LocalTensor<float> o = out.local(), a = in.load(), b = a[128];
+  Duplicate(o, 1.0f, 768);
+  const uint64_t even[2] = {0x5555555555555555, 0};
+  Axpy(o, a, 2.0f, uint64_t{32}, 2, UnaryRepeatParams(1, 1, 8, 8));
+  Axpy<float, half>(o[128], narrow.load(), half(3), even, 2, UnaryRepeatParams(1, 1, 8, 4));
+  MulAddDst(o[256], a, b, uint64_t{64}, 2, BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+  FusedMulAdd<float, true>(o[384], a, b, even, 2, BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+  FusedMulAddRelu(o[512], a, b, uint64_t{64}, 2, BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+  LocalTensor<int32_t> index = o[640].ReinterpretCast<int32_t>();
+  CreateVecIndex(index, 5, uint64_t{32}, 1, 1, 8);
+  CreateVecIndex(index[64], -2, even, 1, 1, 8);
+  out.store();
+}

@@ -83,6 +83,17 @@ struct Load3d {
   uint8_t repeat_time = 1, repeat_mode = 0;
 };
 
+/// The registers of Fixpipe that kernels set by hand: how many matrices lie how far apart, and a scale.
+struct FixpipeRegisters {
+  uint16_t matrices = 1, source_stride = 0, destination_stride = 0;
+  uint64_t scale = 0;
+};
+
+/// What the last reduction over a count found, as bits.
+struct Reduced {
+  uint64_t sum = 0, best = 0, index = 0;
+};
+
 constexpr size_t kPipes = PIPE_FIX + 1;
 
 enum class Atomic : uint8_t { None, Add, Max, Min };
@@ -117,6 +128,8 @@ struct Core {
   bool has_key = false;
   uint64_t asked_key = 0;     // the last one that is not the kernel's
   Load3d load3d;
+  FixpipeRegisters fixpipe;
+  Reduced reduced;
   bool hf32 = false, hf32_away = false;  // whether Mmad rounds floats to 11 bits, and ties away from 0
   std::array<uint16_t, 4> merged{};  // how many elements MrgSort took from each of its lists
 
@@ -165,6 +178,8 @@ struct Core {
     atomic = Atomic::None;
     deq_scale = 1;
     load3d = {};
+    fixpipe = {};
+    reduced = {};
     hf32 = hf32_away = false;
     mask = {~uint64_t{0}, ~uint64_t{0}};
     mask_mode = AscendC::MaskMode::NORMAL;

@@ -9,7 +9,11 @@
 #include "copy.h"
 
 // How Fixpipe converts what it writes; the numbers are the hardware's.
-enum QuantMode_t { NoQuant = 0, F322F16 = 1, DEQF16 = 5, QF322B8_PRE = 9, REQ8 = 11, F322BF16 = 16 };
+// Those with a V take a scale for each column.
+enum QuantMode_t {
+  NoQuant = 0, F322F16 = 1, VDEQF16 = 4, DEQF16 = 5, VQF322B8_PRE = 8, QF322B8_PRE = 9, VREQ8 = 10, REQ8 = 11,
+  F322BF16 = 16
+};
 
 namespace AscendC {
 
@@ -283,21 +287,34 @@ void mmad(const LocalTensor<Sum>& dst, const LocalTensor<A>& left, const LocalTe
     for (uint32_t j = 0; j < n; ++j) c[l0c_index(i, j, rows)] = plain_c[uint64_t{i} * n + j];
 }
 
+/// Whether a mode scales, and whether by a number of each column.
+inline bool scales_columns(QuantMode_t mode) { return mode == VDEQF16 || mode == VQF322B8_PRE || mode == VREQ8; }
+inline bool scales(QuantMode_t mode) {
+  return scales_columns(mode) || mode == DEQF16 || mode == QF322B8_PRE || mode == REQ8;
+}
+
+/// A scale is a float, and above it an offset of 9 bits for results of 8.
+inline float scale_of(uint64_t bits) {
+  const auto low = static_cast<uint32_t>(bits);
+  float scale;
+  std::memcpy(&scale, &low, sizeof scale);
+  return scale;
+}
+inline int32_t offset_of(uint64_t bits) {
+  const auto nine = static_cast<int32_t>(bits >> 37 & 0x1FF);
+  return nine < 256 ? nine : nine - 512;
+}
+
 /// What Fixpipe makes of an element: scaled where the mode says so, then cut off below 0, then converted.
 template <typename T, typename Sum>
-T fix(Sum value, const AscendC::FixpipeParamsV220& params) {
+T fix(Sum value, QuantMode_t mode, bool relu, uint64_t bits) {
   auto wide = static_cast<float>(value);
-  if constexpr (std::is_same_v<T, Sum>) return params.reluEn && value < Sum{0} ? Sum{0} : value;
-  if (params.quantPre == DEQF16 || params.quantPre == QF322B8_PRE || params.quantPre == REQ8) {
-    const auto bits = static_cast<uint32_t>(params.deqScalar);
-    float scale;
-    std::memcpy(&scale, &bits, sizeof scale);
-    wide *= scale;
-  }
-  if (params.reluEn && wide < 0) wide = 0;
+  if constexpr (std::is_same_v<T, Sum>) return relu && value < Sum{0} ? Sum{0} : value;
+  if (scales(mode)) wide *= scale_of(bits);
+  if (relu && wide < 0) wide = 0;
   if constexpr (std::is_integral_v<T>) {
     using Limits = std::numeric_limits<T>;
-    wide = std::nearbyint(wide);
+    wide = std::nearbyint(wide) + static_cast<float>(scales(mode) ? offset_of(bits) : 0);
     wide = wide < Limits::min() ? Limits::min() : wide > Limits::max() ? Limits::max() : wide;
   }
   return static_cast<T>(wide);
@@ -305,9 +322,11 @@ T fix(Sum value, const AscendC::FixpipeParamsV220& params) {
 
 template <typename T, typename Sum>
 void fixpipe(const GlobalTensor<T>& dst, const LocalTensor<Sum>& src, const AscendC::FixpipeParamsV220& params,
-             bool row_major) {
+             bool row_major, const uint64_t* column_scales = nullptr) {
   const Instruction instruction("Fixpipe", PIPE_FIX, Flow::Uses);
   require_memory(src, kL0C, "Fixpipe", "src");
+  if (scales_columns(params.quantPre) && column_scales == nullptr)
+    fault(kVectorCoreException, "Fixpipe: quantPre scales each column by its own number: give a tensor of these");
   if constexpr (!std::is_same_v<T, Sum>) {
     if (params.quantPre == NoQuant)
       fault(kVectorCoreException, "Fixpipe: the result has another type than L0C: quantPre must say how to convert");
@@ -332,7 +351,9 @@ void fixpipe(const GlobalTensor<T>& dst, const LocalTensor<Sum>& src, const Asce
     for (uint32_t i = 0; i < m; ++i)
       for (uint32_t j = 0; j < n; j += 16) {
         const uint32_t count = n - j < 16 ? n - j : 16;
-        for (uint32_t x = 0; x < count; ++x) row[x] = fix<T>(in[l0c_index(i, j + x, params.srcStride)], params);
+        for (uint32_t x = 0; x < count; ++x) row[x] =
+            fix<T>(in[l0c_index(i, j + x, params.srcStride)], params.quantPre, params.reluEn,
+                   column_scales != nullptr ? column_scales[j + x] : params.deqScalar);
         store_global(out + place(i, j), row.data(), count * sizeof(T));
       }
   }
@@ -445,10 +466,33 @@ void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<Sum>& src, const Fixp
   mtsim::fixpipe(dst, src, params, config.format == CO2Layout::ROW_MAJOR);
 }
 
+/// With a scale of each column, in L1.
+template <typename T, typename Sum, const FixpipeConfig& config = CFG_ROW_MAJOR>
+void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<Sum>& src, const LocalTensor<uint64_t>& cbufWorkspace,
+             const FixpipeParamsV220& params) {
+  mtsim::require_memory(cbufWorkspace, mtsim::kL1, "Fixpipe", "cbufWorkspace");
+  const mtsim::Instruction instruction("Fixpipe", PIPE_FIX, mtsim::Flow::Uses);
+  const uint64_t* bits = mtsim::elements(cbufWorkspace, params.nSize, "Fixpipe", "cbufWorkspace");
+  mtsim::fixpipe(dst, src, params, config.format == CO2Layout::ROW_MAJOR, bits);
+}
+
+/// How many matrices DataCopy takes out of L0C at once: srcNdStride fractals apart there, and elements in the result.
+inline void SetFixpipeNz2ndFlag(uint16_t ndNum, uint16_t srcNdStride, uint16_t dstNdStride) {
+  mtsim::FixpipeRegisters& registers = mtsim::core().fixpipe;
+  registers.matrices = ndNum, registers.source_stride = srcNdStride, registers.destination_stride = dstNdStride;
+}
+/// The scale of DataCopy out of L0C.
+inline void SetFixpipePreQuantFlag(uint64_t config) { mtsim::core().fixpipe.scale = config; }
+
 template <typename T, typename Sum>
 void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<Sum>& src, const DataCopyCO12DstParams& params) {
+  const mtsim::FixpipeRegisters& registers = mtsim::core().fixpipe;
   FixpipeParamsV220 same(params.nSize, params.mSize, params.srcStride, params.dstStride, params.reluPre != 0);
   same.quantPre = params.quantPre;
+  same.deqScalar = registers.scale;
+  if (params.nz2ndEn)
+    same.ndNum = registers.matrices, same.srcNdStride = registers.source_stride,
+    same.dstNdStride = registers.destination_stride;
   mtsim::fixpipe(dst, src, same, params.nz2ndEn);
 }
 

@@ -237,29 +237,49 @@ inline void run_mixed(uint32_t vectors, const Body& body) {
     if (fault.code != 0) mtsim_kernel_fault(fault.code, fault.message.c_str());
 }
 
-/// Runs one block of a kernel; a fault inside it has already been reported when this returns.
-inline void run_block(const Body& body) {
+inline void run_as(KernelMetaType type, const Body& body) {
+  switch (type) {
+    case KERNEL_TYPE_MIX_AIC_1_1:
+      return run_mixed(1, body);
+    case KERNEL_TYPE_MIX_AIC_1_2:
+      return run_mixed(2, body);
+    case KERNEL_TYPE_AIC_ONLY:
+    case KERNEL_TYPE_MIX_AIC_1_0:
+      become(Role::Cube, mtsim_block_idx(), mtsim_block_num(), 0, nullptr, nullptr);
+      return guarded(body);
+    default:
+      become(Role::Vector, mtsim_block_idx(), mtsim_block_num(), 0, nullptr, nullptr);
+      return guarded(body);
+  }
+}
+
+/// What this source's kernels run on, by their names, as far as the builder could read it.
+struct TaskTypes {
+  const char* name;
+  KernelMetaType type;
+};
+inline std::vector<TaskTypes>& task_types() {
+  static std::vector<TaskTypes> types;
+  return types;
+}
+inline bool declare_tasks(std::initializer_list<TaskTypes> types) {
+  task_types().insert(task_types().end(), types);
+  return true;
+}
+
+/// Runs one block of a kernel; a fault inside it has already been reported when this returns. `type` is what it runs on,
+/// or nullptr where only the kernel itself says it.
+inline void run_block(const Body& body, const KernelMetaType* type) {
+  if (type != nullptr) return run_as(*type, body);
   core().start_block();
   try {
     guarded(body);
   } catch (const Restart& restart) {
-    switch (restart.type) {
-      case KERNEL_TYPE_MIX_AIC_1_1:
-        return run_mixed(1, body);
-      case KERNEL_TYPE_MIX_AIC_1_2:
-        return run_mixed(2, body);
-      case KERNEL_TYPE_AIC_ONLY:
-      case KERNEL_TYPE_MIX_AIC_1_0:
-        become(Role::Cube, mtsim_block_idx(), mtsim_block_num(), 0, nullptr, nullptr);
-        return guarded(body);
-      default:
-        become(Role::Vector, mtsim_block_idx(), mtsim_block_num(), 0, nullptr, nullptr);
-        return guarded(body);
-    }
+    run_as(restart.type, body);
   }
 }
 
-/// What the macro KERNEL_TASK_TYPE_DEFAULT does, the first thing in a kernel.
+/// What the macro KERNEL_TASK_TYPE_DEFAULT does where the builder did not see it.
 inline void declare_task(KernelMetaType type) {
   if (core().role == Role::Any) throw Restart{type};
 }

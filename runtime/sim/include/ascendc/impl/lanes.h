@@ -70,6 +70,15 @@ Bits<T> bits_of(T value) {
   return bits;
 }
 
+/// The value of these bits.
+template <typename T>
+T value_of(uint64_t wide) {
+  const auto bits = static_cast<Bits<T>>(wide);
+  T value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
 /// to[i] = operation(from[i]...) in the wide type.
 template <typename T, typename Operation, typename... From>
 void map_lanes(T* to, uint32_t count, Operation operation, const From*... from) {

@@ -79,7 +79,8 @@ struct Strided {
 };
 
 template <typename T>
-void touch_lanes(const Strided<T>& operand, const Lanes& lanes, const char* operation, const char* name);
+void touch_lanes(const Strided<T>& operand, const Lanes& lanes, const char* operation, const char* name,
+                 uint32_t access);
 
 template <typename T>
 Strided<T> strided(const LocalTensor<T>& tensor, const Lanes& lanes, uint32_t block, uint32_t repeat,
@@ -87,7 +88,7 @@ Strided<T> strided(const LocalTensor<T>& tensor, const Lanes& lanes, uint32_t bl
                    const char* operand) {
   const auto bytes = static_cast<int64_t>(lanes.extent(sizeof(T), block, repeat));
   const Strided<T> all{aligned_in_range(tensor, bytes, operation, operand), block, repeat};
-  if constexpr (kChecked) touch_lanes(all, lanes, operation, operand);
+  touch_lanes(all, lanes, operation, operand, access_of(operand));
   return all;
 }
 
@@ -104,12 +105,14 @@ template <typename T>
 constexpr uint32_t per_repeat = kRepeat / sizeof(T);
 
 template <typename T>
-void touch_lanes(const Strided<T>& operand, const Lanes& lanes, const char* operation, const char* name) {
+void touch_lanes(const Strided<T>& operand, const Lanes& lanes, const char* operation, const char* name,
+                 uint32_t access) {
+  if constexpr (!kChecked) return;
   Spans spans;
   for_lanes(lanes, per_repeat<T>, [&](uint32_t repeat, uint32_t lane) {
     spans.add(static_cast<uint64_t>(&operand.at(repeat, lane) - operand.data) * sizeof(T), sizeof(T));
   });
-  touch(operand.data, spans, 8 * sizeof(T), operation, name, access_of(name));
+  touch(operand.data, spans, 8 * sizeof(T), operation, name, access);
 }
 
 }  // namespace mtsim

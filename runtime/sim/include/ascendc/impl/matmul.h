@@ -152,10 +152,9 @@ class Matmul {
   void SetHF32(bool, int32_t = 0) {}
   void SetSubBlockIdx(uint8_t) {}
   /// A float's bits: what an int8 product is multiplied with.
-  void SetQuantScalar(uint64_t bits) {
-    const auto low = static_cast<uint32_t>(bits);
-    std::memcpy(&scale_, &low, sizeof scale_);
-  }
+  void SetQuantScalar(uint64_t bits) { scale_ = mtsim::scale_of(bits); }
+  /// The same for each column.
+  void SetQuantVector(const GlobalTensor<uint64_t>& tensor) { set(scales_, tensor, false, CubeFormat::ND); }
 
   /// The next base block; false when there is none left.
   template <bool sync = true>
@@ -279,7 +278,12 @@ class Matmul {
     const auto depth = static_cast<uint32_t>(k_);
     const std::vector<Sum> a = load(a_, row, 0, rows, depth, "A");
     const std::vector<Sum> b = load(b_, 0, column, depth, columns, "B");
-    computed_rows_ = rows, computed_columns_ = columns;
+    computed_rows_ = rows, computed_columns_ = columns, first_column_ = column;
+    if (scales_.data != nullptr) {
+      scales_.rows = 1, scales_.columns = org_n_;
+      scales_.check(1, column + columns, "the scales");
+      mtsim::touch_elements(scales_.data + column, columns, "Matmul", "the scales", MTSIM_READS);
+    }
     result_.assign(uint64_t{rows} * columns, Sum{0});
     if (bias_.data != nullptr) {
       bias_.rows = 1, bias_.columns = org_n_;
@@ -292,9 +296,10 @@ class Matmul {
     mtsim::multiply(result_.data(), a.data(), b.data(), rows, columns, depth);
   }
 
-  CT finished(Sum value) const {
+  CT finished(Sum value, uint32_t column) const {
     if constexpr (std::is_same_v<CT, Sum>) return value;
-    else return static_cast<CT>(static_cast<float>(value) * scale_);
+    const float scale = scales_.data == nullptr ? scale_ : mtsim::scale_of(scales_.data[column]);
+    return static_cast<CT>(static_cast<float>(value) * scale);
   }
 
   void store(const mtsim::Matrix<CT>& c, uint32_t row, uint32_t column) {
@@ -308,7 +313,7 @@ class Matmul {
     for (uint32_t i = 0; i < computed_rows_; ++i)
       for (uint32_t j = 0; j < computed_columns_; j += step) {
         const uint32_t count = std::min(step, computed_columns_ - j);
-        for (uint32_t x = 0; x < count; ++x) piece[x] = finished(result_[uint64_t{i} * computed_columns_ + j + x]);
+        for (uint32_t x = 0; x < count; ++x) piece[x] = finished(result_[uint64_t{i} * computed_columns_ + j + x], first_column_ + j + x);
         mtsim::store_global(c.data + c.at(row + i, column + j), piece.data(), count * sizeof(CT));
       }
   }
@@ -317,11 +322,12 @@ class Matmul {
   int org_m_ = 0, org_n_ = 0, org_ka_ = 0, org_kb_ = 0, org_c_ = 0;
   int m_ = 0, n_ = 0, k_ = 0;
   uint32_t next_ = 0, row_ = 0, column_ = 0;
-  uint32_t computed_rows_ = 0, computed_columns_ = 0;
+  uint32_t computed_rows_ = 0, computed_columns_ = 0, first_column_ = 0;
   float scale_ = 1;
   mtsim::Matrix<AT> a_;
   mtsim::Matrix<BT> b_;
   mtsim::Matrix<BiasT> bias_;
+  mtsim::Matrix<uint64_t> scales_;
   std::vector<Sum> result_;
 };
 
@@ -357,11 +363,19 @@ void register_matmuls(Object& object, Next&& next, Rest&&... rest) {
   }
 }
 
-/// The cube core of a mixed kernel serves its vector cores, who here do the work themselves.
-inline bool only_serves() { return core().group != nullptr && runs_cube(); }
+/// The cube core of a mixed kernel serves its vector cores, who here do the work themselves. A kernel that does not say
+/// what it runs on is such a kernel by its Matmul, with two vector cores a block.
+inline bool only_serves(bool cube_only) {
+  if (cube_only) return false;
+  declare_task(KERNEL_TYPE_MIX_AIC_1_2);
+  return core().group != nullptr && runs_cube();
+}
 
 }  // namespace mtsim
 
-#define REGIST_MATMUL_OBJ(pipe, workspace, ...) \
-  if (::mtsim::only_serves()) return;           \
+// Where a source defines ASCENDC_CUBE_ONLY, the cube core multiplies for itself, and nobody serves.
+#define MTSIM_SPELLED(...) #__VA_ARGS__
+#define MTSIM_SPELL(...) MTSIM_SPELLED(__VA_ARGS__)
+#define REGIST_MATMUL_OBJ(pipe, workspace, ...)                                                                  \
+  if (::mtsim::only_serves(MTSIM_SPELL(ASCENDC_CUBE_ONLY)[0] != 'A')) return;                                    \
   ::mtsim::register_matmuls(__VA_ARGS__)

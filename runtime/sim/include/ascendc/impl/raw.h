@@ -2,9 +2,12 @@
 // and strides are in 32-byte blocks.
 #pragma once
 
+#include "accumulate.h"
 #include "cast.h"
 #include "copy.h"
 #include "unified.h"
+#include "gather.h"
+#include "reduce.h"
 #include "vector.h"
 
 namespace mtsim {
@@ -49,25 +52,29 @@ inline void copy_ubuf_to_ubuf(__ubuf__ void* dst, __ubuf__ const void* src, uint
 }
 
 // Bursts of bytes: gaps are in bytes in global memory and in blocks in local memory, padding in elements.
-#define MTSIM_ALIGNED_COPY(SUFFIX, ELEMENT)                                                                           \
-  inline void copy_gm_to_ubuf_align_##SUFFIX(__ubuf__ void* dst, __gm__ const void* src, uint8_t, uint16_t nBurst,    \
-                                             uint32_t lenBurst, uint8_t leftPadding, uint8_t rightPadding,            \
-                                             uint32_t srcGap, uint32_t dstGap) {                                      \
-    AscendC::DataCopyPad(mtsim::unified(static_cast<const ELEMENT*>(dst), "copy_gm_to_ubuf_align", "dst"),            \
+#define MTSIM_RAW_ALIGNED_IN(RAW, ELEMENT)                                                                            \
+  inline void RAW(__ubuf__ void* dst, __gm__ const void* src, uint8_t, uint16_t nBurst, uint32_t lenBurst,            \
+                  uint8_t leftPadding, uint8_t rightPadding, uint32_t srcGap, uint32_t dstGap) {                      \
+    AscendC::DataCopyPad(mtsim::unified(static_cast<const ELEMENT*>(dst), #RAW, "dst"),                               \
                          mtsim::global_at(static_cast<const ELEMENT*>(src)),                                          \
                          AscendC::DataCopyExtParams(nBurst, lenBurst, srcGap, dstGap, 0),                             \
                          AscendC::DataCopyPadExtParams<ELEMENT>(false, leftPadding, rightPadding, 0));                \
-  }                                                                                                                   \
-  inline void copy_ubuf_to_gm_align_##SUFFIX(__gm__ void* dst, __ubuf__ const void* src, uint8_t, uint16_t nBurst,    \
-                                             uint32_t lenBurst, uint8_t, uint8_t, uint32_t srcGap, uint32_t dstGap) { \
+  }
+#define MTSIM_RAW_ALIGNED_OUT(RAW, ELEMENT)                                                                           \
+  inline void RAW(__gm__ void* dst, __ubuf__ const void* src, uint8_t, uint16_t nBurst, uint32_t lenBurst, uint8_t,   \
+                  uint8_t, uint32_t srcGap, uint32_t dstGap) {                                                        \
     AscendC::DataCopyPad(mtsim::global_at(static_cast<const ELEMENT*>(dst)),                                          \
-                         mtsim::unified(static_cast<const ELEMENT*>(src), "copy_ubuf_to_gm_align", "src"),            \
+                         mtsim::unified(static_cast<const ELEMENT*>(src), #RAW, "src"),                               \
                          AscendC::DataCopyExtParams(nBurst, lenBurst, srcGap, dstGap, 0));                            \
   }
-MTSIM_ALIGNED_COPY(b8, uint8_t)
-MTSIM_ALIGNED_COPY(b16, uint16_t)
-MTSIM_ALIGNED_COPY(b32, uint32_t)
-#undef MTSIM_ALIGNED_COPY
+MTSIM_RAW_ALIGNED_IN(copy_gm_to_ubuf_align_b8, uint8_t)
+MTSIM_RAW_ALIGNED_IN(copy_gm_to_ubuf_align_b16, uint16_t)
+MTSIM_RAW_ALIGNED_IN(copy_gm_to_ubuf_align_b32, uint32_t)
+MTSIM_RAW_ALIGNED_OUT(copy_ubuf_to_gm_align_b8, uint8_t)
+MTSIM_RAW_ALIGNED_OUT(copy_ubuf_to_gm_align_b16, uint16_t)
+MTSIM_RAW_ALIGNED_OUT(copy_ubuf_to_gm_align_b32, uint32_t)
+#undef MTSIM_RAW_ALIGNED_OUT
+#undef MTSIM_RAW_ALIGNED_IN
 
 // The intrinsic on the left is the instruction on the right.
 #define MTSIM_RAW_UNARY(RAW, NAME)                                                                                    \
@@ -116,6 +123,52 @@ MTSIM_RAW_BINARY(vor, Or)
 #undef MTSIM_RAW_BINARY
 #undef MTSIM_RAW_SCALAR
 #undef MTSIM_RAW_UNARY
+
+template <typename T>
+void vaxpy(__ubuf__ T* dst, __ubuf__ T* src, mtsim::Scalar<T> scalar, uint8_t repeat, uint16_t dstBlock,
+           uint16_t srcBlock, uint8_t dstRepeat, uint8_t srcRepeat) {
+  AscendC::Axpy<T, T, false>(mtsim::unified(dst, "vaxpy", "dst"), mtsim::unified(src, "vaxpy", "src"), scalar,
+                             uint64_t{0}, repeat,
+                             AscendC::UnaryRepeatParams(dstBlock, srcBlock, dstRepeat, srcRepeat));
+}
+
+/// One sum a repeat. The mode that adds into a register has no result in memory.
+template <typename T>
+void vcadd(__ubuf__ T* dst, __ubuf__ T* src, uint8_t repeat, uint16_t dstRepeat, uint16_t srcBlock, uint16_t srcRepeat,
+           bool mode = false) {
+  if (mode) mtsim::fault(mtsim::kVectorCoreException, "vcadd: the mode that keeps the sum in a register is not simulated");
+  AscendC::WholeReduceSum<T, false>(mtsim::unified(dst, "vcadd", "dst"), mtsim::unified(src, "vcadd", "src"), 0, repeat,
+                                    dstRepeat, srcBlock, srcRepeat);
+}
+enum Order_t { VALUE_INDEX, INDEX_VALUE, ONLY_VALUE, ONLY_INDEX };
+// The best of a repeat, and something of each block of 32 bytes.
+#define MTSIM_RAW_BEST(RAW, NAME)                                                                                     \
+  template <typename T>                                                                                               \
+  void RAW(__ubuf__ T* dst, __ubuf__ T* src, uint8_t repeat, uint16_t dstRepeat, uint16_t srcBlock,                   \
+           uint16_t srcRepeat, Order_t order = VALUE_INDEX) {                                                         \
+    AscendC::NAME<T, false>(mtsim::unified(dst, #RAW, "dst"), mtsim::unified(src, #RAW, "src"), 0, repeat, dstRepeat, \
+                            srcBlock, srcRepeat, static_cast<AscendC::ReduceOrder>(order));                           \
+  }
+#define MTSIM_RAW_BLOCKS(RAW, NAME)                                                                                   \
+  template <typename T>                                                                                               \
+  void RAW(__ubuf__ T* dst, __ubuf__ T* src, uint8_t repeat, uint16_t dstRepeat, uint16_t srcBlock,                   \
+           uint16_t srcRepeat) {                                                                                      \
+    AscendC::NAME<T, false>(mtsim::unified(dst, #RAW, "dst"), mtsim::unified(src, #RAW, "src"), repeat, 0, dstRepeat, \
+                            srcBlock, srcRepeat);                                                                     \
+  }
+MTSIM_RAW_BEST(vcmax, WholeReduceMax)
+MTSIM_RAW_BEST(vcmin, WholeReduceMin)
+MTSIM_RAW_BLOCKS(vcgadd, BlockReduceSum)
+MTSIM_RAW_BLOCKS(vcgmax, BlockReduceMax)
+MTSIM_RAW_BLOCKS(vcgmin, BlockReduceMin)
+#undef MTSIM_RAW_BLOCKS
+#undef MTSIM_RAW_BEST
+
+template <typename T>
+void vbrcb(__ubuf__ T* dst, __ubuf__ T* src, uint16_t dstBlock, uint16_t dstRepeat, uint8_t repeat) {
+  AscendC::Brcb(mtsim::unified(dst, "vbrcb", "dst"), mtsim::unified(src, "vbrcb", "src"), repeat,
+                AscendC::BrcbRepeatParams(dstBlock, dstRepeat));
+}
 
 template <typename T>
 void vector_dup(__ubuf__ T* dst, mtsim::Scalar<T> value, uint8_t repeat, uint16_t dstBlock, uint16_t,

@@ -61,10 +61,7 @@ uint32_t best_index(const T* data, uint32_t count, Better better) {
 
 template <typename T>
 T index_bits(uint32_t index) {
-  const auto bits = static_cast<Bits<T>>(index);
-  T value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
+  return value_of<T>(index);
 }
 
 /// The reduced value, and after it the index as bits of T where it is asked for.
@@ -77,6 +74,7 @@ void reduce_best(const char* name, const LocalTensor<T>& dst, const LocalTensor<
   T* out = checked_bytes(dst, static_cast<int64_t>(sizeof(T)) * (index ? 2 : 1), name, "dst");
   const uint32_t best = best_index(in, static_cast<uint32_t>(count), better);
   const T value = in[best];
+  core().reduced.best = bits_of(value), core().reduced.index = best;
   out[0] = value;
   if (index) out[1] = index_bits<T>(best);
 }
@@ -159,7 +157,9 @@ void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const Local
   static_assert(mtsim::one_of<T, half, float>, "ReduceSum exists for half and float on this chip");
   if (count <= 0) return;
   const T* in = mtsim::elements(src, count, "ReduceSum", "src");
-  *mtsim::checked_bytes(dst, sizeof(T), "ReduceSum", "dst") = mtsim::sum_by_repeats(in, static_cast<uint32_t>(count));
+  const T sum = mtsim::sum_by_repeats(in, static_cast<uint32_t>(count));
+  mtsim::core().reduced.sum = mtsim::bits_of(sum);
+  *mtsim::checked_bytes(dst, sizeof(T), "ReduceSum", "dst") = sum;
 }
 template <typename T>
 void ReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>&, const int32_t count,

@@ -15,10 +15,8 @@ struct Conditional {
   using type = std::conditional_t<condition, T, U>;
 };
 
-template <typename T>
-constexpr T AlignUp(T value, T unit) {
-  return (value + unit - 1) / unit * unit;
-}
+// No templates: kernels have templates of these names, of which calls are not to be ambiguous.
+constexpr uint32_t AlignUp(uint32_t value, uint32_t unit) { return (value + unit - 1) / unit * unit; }
 constexpr int32_t CeilDivision(int32_t value, int32_t unit) { return (value + unit - 1) / unit; }
 constexpr uint32_t DivCeil(uint32_t value, uint32_t unit) { return (value + unit - 1) / unit; }
 
@@ -55,6 +53,27 @@ class AscendCUtils {
   /// Whether infinities saturate, which they do not here.
   static void SetOverflow(uint64_t) {}
 };
+
+/// What the last ReduceSum, ReduceMax or ReduceMin of a count found, from registers.
+template <typename T>
+T GetReduceRepeatSumSpr() {
+  return mtsim::value_of<T>(mtsim::core().reduced.sum);
+}
+template <typename T>
+void GetReduceRepeatMaxMinSpr(T& maxMinValue, T& maxMinIndex) {
+  maxMinValue = mtsim::value_of<T>(mtsim::core().reduced.best);
+  maxMinIndex = mtsim::value_of<T>(mtsim::core().reduced.index);
+}
+template <typename T>
+void GetReduceRepeatMaxMinSpr(T& maxMinValue) {
+  maxMinValue = mtsim::value_of<T>(mtsim::core().reduced.best);
+}
+/// Their names before CANN 8.
+inline uint64_t GetAccVal() { return mtsim::core().reduced.sum; }
+template <typename T>
+void GetReduceMaxMinCount(T& maxMinValue, T& maxMinIndex) {
+  GetReduceRepeatMaxMinSpr(maxMinValue, maxMinIndex);
+}
 
 /// A float as an integer or a half, with a choice of rounding.
 template <typename T, typename U, RoundMode roundMode>

@@ -131,16 +131,27 @@ void SyncAll(const GlobalTensor<int32_t>&, const LocalTensor<int32_t>&, const in
   SyncAll<isAIVOnly>();
 }
 
+namespace detail {
+inline void set_cross_core(const char* name, uint8_t mode, pipe_t pipe, uint16_t flag) {
+  mtsim::check_cross_core(name, flag);
+  if (mode == 0) {
+    mtsim::core().everywhere |= 1u << flag;
+    return;
+  }
+  if constexpr (mtsim::kChecked) mtsim_check_signal(mtsim::flag_key(flag), pipe);
+  mtsim::own_group(name).set(mode, flag);
+}
+}  // namespace detail
+
 /// Mode 0: all cores of a kind, of all blocks. Mode 1: a block's vector cores. Mode 2: a cube and its vector cores.
 template <uint8_t modeId, pipe_t pipe>
 void CrossCoreSetFlag(uint16_t flagId) {
   static_assert(modeId <= 2, "CrossCoreSetFlag: the mode is 0, 1 or 2");
-  mtsim::check_cross_core("CrossCoreSetFlag", flagId);
-  if constexpr (modeId == 0) mtsim::core().everywhere |= 1u << flagId;
-  else {
-    if constexpr (mtsim::kChecked) mtsim_check_signal(mtsim::flag_key(flagId), pipe);
-    mtsim::own_group("CrossCoreSetFlag").set(modeId, flagId);
-  }
+  detail::set_cross_core("CrossCoreSetFlag", modeId, pipe, flagId);
+}
+/// Mode and flag as ffts_cross_core_sync takes them.
+constexpr uint16_t GetffstMsg(uint16_t mode, uint16_t flagId) {
+  return static_cast<uint16_t>(1 | (mode & 3) << 4 | (flagId & 0xF) << 8);
 }
 template <uint8_t modeId = 0, pipe_t pipe = PIPE_S>
 void CrossCoreWaitFlag(uint16_t flagId) {
@@ -207,3 +218,13 @@ inline void wait_flag(pipe_t from, pipe_t to, int32_t id) {
   mtsim::wait_flag(mtsim::pair_flags(from, to), from, to, id);
 }
 inline void pipe_barrier(pipe_t pipe) { mtsim::barrier(pipe); }
+
+/// The same between cores: mode and flag come as AscendC::GetffstMsg packs them.
+inline void ffts_cross_core_sync(pipe_t pipe, uint64_t config) {
+  const auto mode = static_cast<uint8_t>(config >> 4 & 3);
+  if (mode == 3) mtsim::fault(mtsim::kVectorCoreException, "ffts_cross_core_sync: the mode is 0, 1 or 2");
+  AscendC::detail::set_cross_core("ffts_cross_core_sync", mode, pipe, static_cast<uint16_t>(config >> 8 & 0xF));
+}
+inline void wait_flag_dev(int64_t flag) { AscendC::CrossCoreWaitFlag(static_cast<uint16_t>(flag)); }
+inline void wait_flag_dev(pipe_t, int64_t flag) { wait_flag_dev(flag); }
+inline void set_ffts_base_addr(uint64_t) {}

@@ -18,6 +18,7 @@ inline int64_t GetBlockNum() { return mtsim::core().blocks; }
 inline int64_t GetSubBlockIdx() { return mtsim::core().sub_block; }
 /// How many vector cores there are to a cube core.
 inline int64_t GetTaskRation() { return mtsim::core().group != nullptr ? mtsim::core().group->vectors() : 1; }
+inline int64_t GetTaskRatio() { return GetTaskRation(); }
 inline int64_t GetSubBlockNum() { return GetTaskRation(); }
 /// 0 to n on cube cores; on the vector cores of a mixed kernel 0 to 2n.
 inline int64_t GetBlockIdx() {

@@ -17,9 +17,14 @@
 #define __CCE_AICORE__ (__NPU_ARCH__ / 10)
 #endif
 
-// The kernel scanner keeps `__global__` visible in preprocessed text by defining it as itself.
+// The kernel scanner keeps these visible in preprocessed text by defining them as themselves: it reads what a kernel runs on.
 #ifndef __global__
 #define __global__
+#endif
+#ifndef __cube__
+#define __cube__
+#define __vector__
+#define __mix__(cube, vector)
 #endif
 #define __aicore__
 #define __gm__
@@ -29,9 +34,8 @@
 #define __cb__
 #define __cc__
 #define __fbuf__
-#define __cube__
-#define __vector__
-#define __mix__(cube, vector)
+#define __schedmode__(mode)
+#define __kfc_workspace__
 #define __sync_alias__
 #define __sync_out__
 #define __in_pipe__(...)

@@ -6,26 +6,6 @@
 
 #include "elementwise.h"
 
-namespace mtsim {
-
-/// dst = finish(dst * src0 + src1).
-template <typename T, typename Finish>
-void multiply_add(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-                  int32_t count, Finish finish) {
-  static_assert(one_of<T, half, float>, "products with a sum exist for half and float");
-  const Instruction instruction(name, PIPE_V, Flow::Lanes);
-  T* out = elements(dst, count, name, "dst");
-  touch_elements(out, count, name, "dst", MTSIM_READS);
-  const T* left = elements(src0, count, name, "src0");
-  const T* right = elements(src1, count, name, "src1");
-  MTSIM_INDEPENDENT
-  for (int32_t i = 0; i < count; ++i)
-    out[i] = static_cast<T>(
-        finish(static_cast<float>(out[i]) * static_cast<float>(left[i]) + static_cast<float>(right[i])));
-}
-
-}  // namespace mtsim
-
 namespace AscendC {
 
 #define MTSIM_CHECK_TYPE(NAME, ...) \
@@ -136,55 +116,11 @@ MTSIM_BINARY(SubRelu, a - b > 0 ? a - b : 0, half, float, int16_t)
 #undef MTSIM_UNARY
 #undef MTSIM_CHECK_TYPE
 
-/// dst += scalar * src. A half source may accumulate into float.
-template <typename T, typename U, bool isSetMask = true>
-void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const mtsim::Scalar<U>& scalar, const int32_t& count) {
-  static_assert(mtsim::one_of<U, half, float> && (std::is_same_v<T, U> || std::is_same_v<T, float>),
-                "Axpy exists for half to half, float to float and half to float");
-  const mtsim::Instruction instruction("Axpy", PIPE_V, mtsim::Flow::Lanes);
-  T* out = mtsim::elements(dst, count, "Axpy", "dst");
-  mtsim::touch_elements(out, count, "Axpy", "dst", MTSIM_READS);
-  const U* in = mtsim::elements(src, count, "Axpy", "src");
-  const auto factor = static_cast<float>(scalar);
-  MTSIM_INDEPENDENT
-  for (int32_t i = 0; i < count; ++i)
-    out[i] = static_cast<T>(static_cast<float>(out[i]) + factor * static_cast<float>(in[i]));
-}
-
-/// dst += src0 * src1.
-template <typename T, typename U, bool isSetMask = true>
-void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,
-    const int32_t& count) {
-  static_assert(mtsim::one_of<U, half, float> && (std::is_same_v<T, U> || std::is_same_v<T, float>),
-                "MulAddDst exists for half to half, float to float and half to float");
-  const mtsim::Instruction instruction("MulAddDst", PIPE_V, mtsim::Flow::Lanes);
-  T* out = mtsim::elements(dst, count, "MulAddDst", "dst");
-  mtsim::touch_elements(out, count, "MulAddDst", "dst", MTSIM_READS);
-  const U* left = mtsim::elements(src0, count, "MulAddDst", "src0");
-  const U* right = mtsim::elements(src1, count, "MulAddDst", "src1");
-  MTSIM_INDEPENDENT
-  for (int32_t i = 0; i < count; ++i)
-    out[i] = static_cast<T>(static_cast<float>(out[i]) + static_cast<float>(left[i]) * static_cast<float>(right[i]));
-}
-
 /// A number divided by each element.
 template <typename T, bool isSetMask = true>
 void Divs(const LocalTensor<T>& dst, const mtsim::Scalar<T>& scalar, const LocalTensor<T>& src, const int32_t& count) {
   static_assert(mtsim::one_of<T, half, float>, "Divs exists for half and float");
   mtsim::apply("Divs", dst, src, count, [b = static_cast<float>(scalar)](float a) { return b / a; });
-}
-
-/// dst = dst * src0 + src1.
-template <typename T, bool isSetMask = true>
-void FusedMulAdd(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-    const int32_t& count) {
-  mtsim::multiply_add("FusedMulAdd", dst, src0, src1, count, [](float a) { return a; });
-}
-/// The same, and 0 where that is negative.
-template <typename T, bool isSetMask = true>
-void FusedMulAddRelu(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
-                     const int32_t& count) {
-  mtsim::multiply_add("FusedMulAddRelu", dst, src0, src1, count, [](float a) { return a > 0 ? a : 0; });
 }
 
 /// Fills `count` elements with one value.
@@ -221,6 +157,28 @@ template <typename T>
 void CreateVecIndex(const LocalTensor<T>& dst, const mtsim::Scalar<T>& first, uint32_t count) {
   T* out = mtsim::elements(dst, count, "CreateVecIndex", "dst");
   for (uint32_t i = 0; i < count; ++i) out[i] = static_cast<T>(first + static_cast<T>(static_cast<int32_t>(i)));
+}
+namespace detail {
+template <typename T>
+void create_index(const LocalTensor<T>& dst, T first, const mtsim::Lanes& lanes, uint16_t block, uint8_t repeat) {
+  const auto out = mtsim::strided(dst, lanes, block, repeat, "CreateVecIndex", "dst");
+  mtsim::for_lanes(lanes, mtsim::per_repeat<T>, [&](uint32_t r, uint32_t lane) {
+    out.at(r, lane) = static_cast<T>(first + static_cast<T>(static_cast<int32_t>(r * mtsim::per_repeat<T> + lane)));
+  });
+}
+}  // namespace detail
+/// The same for lanes: i counts those that the mask leaves out, too.
+template <typename T>
+void CreateVecIndex(const LocalTensor<T>& dst, const mtsim::Scalar<T>& first, uint64_t mask, uint8_t repeatTimes,
+                    uint16_t dstBlkStride, uint8_t dstRepStride) {
+  const auto lanes = mtsim::lanes(mask, repeatTimes, mtsim::per_repeat<T>, true, "CreateVecIndex");
+  detail::create_index<T>(dst, first, lanes, dstBlkStride, dstRepStride);
+}
+template <typename T>
+void CreateVecIndex(const LocalTensor<T>& dst, const mtsim::Scalar<T>& first, const uint64_t mask[],
+                    uint8_t repeatTimes, uint16_t dstBlkStride, uint8_t dstRepStride) {
+  const auto lanes = mtsim::lanes(mask, repeatTimes, mtsim::per_repeat<T>, true, "CreateVecIndex");
+  detail::create_index<T>(dst, first, lanes, dstBlkStride, dstRepStride);
 }
 
 }  // namespace AscendC
