@@ -205,6 +205,11 @@ cdef device concrete_device(device d):
     return found
 
 
+cdef device device_at(int code, int index):
+    """The device of a type's number and an index, as tensors have it."""
+    return concrete_device(device_from_codes(code, index))
+
+
 def concrete(device d not None):
     """The device that a tensor made there lives on: with the current index where it has none."""
     return concrete_device(d)

@@ -97,6 +97,21 @@ cdef class OpOverload:
         """Whether a program defined the operator; false of the built-in ones."""
         return not self.is_builtin
 
+    @property
+    def devices(self):
+        """The types of the devices that a kernel is declared for, in the order of declaration: ``("npu", "cpu")``.
+
+        Empty of an operator that runs wherever those do that it is composed of.
+        """
+        complete(self)
+        if self.declared_devices is not None:
+            return self.declared_devices
+        return tuple([type_of(key).name for key in self.kernels if KEY_CPU <= key < KEY_META])
+
+    def declare_devices(self, tuple types not None):
+        """Sets ``devices`` to what a declaration says; else they are those that have a kernel."""
+        self.declared_devices = types
+
     def name(self):
         """``ns::name`` or ``ns::name.overload``."""
         return self.sig.qualname
@@ -460,6 +475,11 @@ cdef inline object dispatch_at(OpOverload op, int key, Bound* bound, uint64_t ke
 cdef object call_backend(OpOverload op, int key, Bound* bound, uint64_t keys):
     """A backend's kernel where autograd is not in between: inside another kernel, in inference mode, by redispatch."""
     cdef uint64_t start = bumps
+    if mt_state.run != NULL and cold.begins_operation(op, key, bound):
+        try:
+            return call_backend(op, key, bound, keys)
+        finally:
+            cold.end_operation()
     if op.planned_at >> key & 1 and not (op.device_check and keys & NOT_CPU):
         return run_plan(<Plan>op.table[key], bound, 0)
     if op.mutates:

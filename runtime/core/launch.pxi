@@ -6,10 +6,6 @@ Where each argument goes is settled once, when the kernel is bound; a call conve
 include "c_types.pxi"
 
 cdef extern from "trampoline.h":
-    enum:
-        MT_INT_REGISTERS, MT_FLOAT_REGISTERS, MT_STACK_WORDS
-    ctypedef struct mt_frame:
-        uint64_t ints[8]
     int32_t mt_invoke(void* fn, const mt_frame* frame, int floats, int words) nogil
 
 cdef extern from "mindtorch_kernel.h":
@@ -135,7 +131,7 @@ cdef int place_arguments(Kernel self) except -1:
     self.nargs = len(self.types)
     for i, declared in enumerate(self.types):
         if not isinstance(declared, CType):
-            raise TypeError(f"kernel {self.name}, argument {i + 1}: expected a C type (ptr, host, desc, {SCALAR_NAMES}), "
+            raise TypeError(f"kernel {self.name}, argument {i + 1}: expected a C type (ptr, host, desc, context, {SCALAR_NAMES}), "
                             f"got {describe(declared)}")
         t = <CType>declared
         if t.kind == C_DESC and self.ascendc:
@@ -143,6 +139,7 @@ cdef int place_arguments(Kernel self) except -1:
                             "takes npu.ptr")
         self.kinds[i] = t.kind
         self.has_host = self.has_host or t.kind == C_HOST
+        self.takes_context = self.takes_context or t.kind == C_CONTEXT
         # A half is _Float16 in C, but uint16_t in AscendC launch stubs; a bfloat16 is a struct of one uint16_t in both.
         if t.kind >= C_F32 or (t.kind == C_F16 and not self.ascendc):
             if floats < MT_FLOAT_REGISTERS:
@@ -239,10 +236,7 @@ cdef object launch_on_cpu(Kernel self, PyObject** args, Py_ssize_t n):
 cdef object launch_on_npu(Kernel self, uint32_t block_dim, PyObject** args, Py_ssize_t n, int index):
     """Queues on the current stream of NPU `index`; -1: of the arguments' NPU. The GIL is kept: queueing is short."""
     cdef Launch call
-    cdef int32_t status
     cdef void* stream
-    cdef int previous
-    cdef int64_t span
     cdef list held = [] if self.has_host else None
     if self.address == NULL:
         resolve_address(self)
@@ -250,25 +244,38 @@ cdef object launch_on_npu(Kernel self, uint32_t block_dim, PyObject** args, Py_s
     fill_arguments(self, args, n, &call, held)
     if call.device < 0:
         call.device = npu_current()
-    previous = npu_enter(call.device)
     stream = npu_stream_of(call.device)
+    if self.takes_context:
+        context_at(KEY_NPU, call.device)
     call.frame.ints[0], call.frame.ints[1] = block_dim, <uint64_t>stream
+    if mt_state.run == NULL or not cold.holds_launch(self, &call.frame, call.device, stream, args, n, held):
+        queue_launch(self, &call.frame, call.device, stream, args, n)
+    return None
+
+
+cdef int queue_launch(Kernel self, mt_frame* frame, int index, void* stream, PyObject** args, Py_ssize_t n) except -1:
+    """Queues a launch whose frame is filled in; `args` are the arguments that it was filled from."""
+    cdef int32_t status
+    cdef int previous = npu_enter(index)
+    cdef int64_t span
     if watched & WATCH_PROFILE:
         span = cold.open_span("launch", self.name)
-        status = mt_invoke(self.address, &call.frame, self.floats, self.words)
+        status = mt_invoke(self.address, frame, self.floats, self.words)
         cold.close_span(span)
     else:
-        status = mt_invoke(self.address, &call.frame, self.floats, self.words)
-    npu_note_launch(call.device, stream, self.name)
+        status = mt_invoke(self.address, frame, self.floats, self.words)
+    npu_note_launch(index, stream, self.name)
     if npu_streams_in_use and status == 0:
         cold.mark_tensors(args, n, stream)
-    if previous != call.device:
+    if previous != index:
         npu_enter(previous)
     if status != 0:
         raise npu_error(status, f"kernel {self.name}")
     if npu_blocking and npu_recordings == 0:
-        npu_wait_for(call.device, stream, self.name)
-    return None
+        npu_wait_for(index, stream, self.name)
+    if mt_state.run != NULL:
+        cold.queued(index, stream, self.name)
+    return 0
 
 
 cdef inline uint32_t read_block_dim(Kernel self, object value) except 0:
@@ -309,6 +316,11 @@ cdef int fill_arguments(Kernel self, PyObject** args, Py_ssize_t n, Launch* call
                 word[0] = read_pointer(self, i, <object>args[i], call)
             continue
         value = <object>args[i]
+        if kind == C_CONTEXT:
+            if value is not None:
+                raise TypeError(f"{where(self, i)}: expected None, as the runtime says what the context is, got {describe(value)}")
+            word[0] = <uint64_t>context_at(KEY_NPU if self.ascendc else KEY_CPU, -1)      # of an NPU: settled below
+            continue
         if kind == C_HOST:
             word[0] = <uint64_t>host_address(self, i, value, held)
             continue

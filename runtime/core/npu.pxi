@@ -8,7 +8,10 @@ cdef extern from *:
     /* The ACL context belongs to the thread, so does what is current. -1: this thread has set no device yet. */
     static thread_local int mt_npu_device = -1;
     static thread_local void* mt_npu_streams[MT_MAX_NPUS];
+    /* What this thread's kernels are told of what comes next: nothing is known, unless a run is followed. */
+    static thread_local mt_context mt_told = {sizeof(mt_context), MT_NEXT_UNKNOWN, 0, -1, 0, -1, 1, 0, -1, -1};
     """
+    mt_context mt_told
     int mt_npu_device
     void** mt_npu_streams
 
@@ -50,6 +53,7 @@ cdef int bind_acl(dict addresses, object error_factory) except -1:
     acl.destroy_event = <int (*)(void*) noexcept nogil><uintptr_t>addresses["aclrtDestroyEvent"]
     acl.record_event = <int (*)(void*, void*) noexcept nogil><uintptr_t>addresses["aclrtRecordEvent"]
     acl.wait_event = <int (*)(void*, void*) noexcept nogil><uintptr_t>addresses["aclrtStreamWaitEvent"]
+    acl.query_event = <int (*)(void*, int*) noexcept nogil><uintptr_t>addresses["aclrtQueryEventStatus"]
     acl.capture_info = <int (*)(void*, int*, void**) noexcept nogil><uintptr_t>addresses["aclmdlRICaptureGetInfo"]
     return 0
 
@@ -102,11 +106,32 @@ def npu_current_device():
 
 def npu_set_device(int index):
     """Makes an NPU the calling thread's; returns the index of the one that was."""
+    release_held()
     return npu_enter(index)
+
+
+CONTEXT_BYTES = sizeof(mt_context)       # of the struct that kernels are told by
+
+
+cdef mt_context* kernel_context() noexcept:
+    return &mt_told
+
+
+cdef inline mt_context* context_at(int code, int index) noexcept:
+    """For a kernel that runs on a device. While a run is followed it says where, for all of an operation."""
+    if mt_state.run == NULL:
+        mt_told.device, mt_told.device_index = code, index
+    return &mt_told
+
+
+cdef inline int release_held() except -1:
+    """Queues a launch that is held back, see cold/commands.pyx: whoever asks for a device or a stream finds all work on it."""
+    return 0 if mt_state.run == NULL else cold.release_held()
 
 
 def npu_current_stream(int index):
     """Handle of the calling thread's current stream of an NPU; 0 is the default one."""
+    release_held()
     return <uintptr_t>npu_stream_of(checked_npu(index))
 
 
@@ -114,6 +139,7 @@ def npu_swap_stream(int index, uintptr_t stream):
     """Makes a stream, by handle (0: the default one), current for this thread and NPU; returns the one that was."""
     global npu_streams_in_use
     checked_npu(index)
+    release_held()
     previous = <uintptr_t>mt_npu_streams[index]
     mt_npu_streams[index] = <void*>stream
     if stream != 0:
@@ -138,6 +164,8 @@ cdef inline void npu_note_launch(int index, void* stream, str kernel) noexcept:
 def npu_note(int index, uintptr_t stream, str what not None):
     """Remembers something else that was queued, such as a graph, among the launches."""
     npu_note_launch(index, <void*>stream, what)
+    if mt_state.run != NULL:
+        cold.queued(index, <void*>stream, what)
 
 
 def npu_log_launches():

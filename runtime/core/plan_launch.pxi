@@ -58,7 +58,7 @@ cdef int launch_step(Program p, Frame* f, Step* s, Kernel k) except -1:
                 and float_fits(PyFloat_AS_DOUBLE(<object>f.objects[operand[1]])):
             word[0] = mt_float_bits(PyFloat_AS_DOUBLE(<object>f.objects[operand[1]]))
         elif how == BY_NOTHING:
-            word[0] = 0
+            word[0] = <uint64_t>context_at(KEY_CPU, -1) if kind == C_CONTEXT else 0
         elif kind == C_PTR:                         # a stream
             return launch_boxed(p, f, s, k)
         else:

@@ -10,6 +10,7 @@ typedef struct {
     int64_t forward_hidden, transform, captured;
     void* graph_task;
     void* default_device;
+    void* run;
 } mt_state_t;
 
 #define MT_MAX_NPUS 64

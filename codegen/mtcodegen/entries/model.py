@@ -32,8 +32,10 @@ __all__ = [
     "Tangent",
     "Values",
     "Variant",
+    "declared_devices",
     "default_device_check",
     "default_overlap_check",
+    "devices_beside",
 ]
 
 
@@ -266,7 +268,20 @@ class OpSpec:
     graph_hooks: Mapping[str, Text] = field(default_factory=dict)  # hook -> `out`, or a function of Python
     examples: tuple[Example, ...] = ()
     output_differentiability: tuple[bool, ...] = ()  # one an output; empty: all of them
+    devices: tuple[str, ...] = ()  # of all kernels, where a target leaves some of them out
     made_of: opschema.Schema | None = None  # for a variant that `autogen` made: the schema of its entry
+
+
+def declared_devices(kernels: Sequence[KernelSpec]) -> tuple[str, ...]:
+    """The devices that kernels are for, in the order of declaration; meta is none."""
+    named = [device for kernel in kernels for device in kernel.devices if device != "meta"]
+    return tuple(dict.fromkeys(named))
+
+
+def devices_beside(spec: OpSpec, kept: Sequence[KernelSpec]) -> tuple[str, ...]:
+    """The devices of an entry, where those of the kernels that a target keeps are others; else empty."""
+    devices = declared_devices(spec.kernels)
+    return () if devices == declared_devices(kept) else devices
 
 
 def default_device_check(tags: Sequence[str]) -> str:

@@ -26,6 +26,7 @@ _ELSEWHERE = {
     "workspace": "kernel arguments",
     "tiling": "kernel arguments",
     "stream": "kernel arguments",
+    "context": "kernel arguments",
 }
 # Words that stand where a formula could.
 _WORDS = {

@@ -93,7 +93,7 @@ def scope_for(
         names = {}
     elif purpose is Purpose.LAUNCH:
         outputs = {name: type_ for name, type_ in _outputs(schema).items() if not _RESULT.fullmatch(name)}
-        names = outputs | dict.fromkeys(("workspace", "tiling", "stream"), POINTER) | names
+        names = outputs | dict.fromkeys(("workspace", "tiling", "stream", "context"), POINTER) | names
     elif purpose is Purpose.BACKWARD:
         gradients = _gradients(schema)
         # Those of all outputs, also of an operator that has an argument of that name.

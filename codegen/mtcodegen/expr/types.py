@@ -47,7 +47,7 @@ class Kind(Enum):
     TUPLE = "tuple"
     NONE = "None"
     SLICE = "slice"
-    POINTER = "pointer"  # workspace, tiling, stream
+    POINTER = "pointer"  # workspace, tiling, stream, context
     C_SCALAR = "typed scalar"  # f32(scale)
     OPAQUE = "opaque"  # a schema type that expressions only pass on, such as Generator
     ANY = "any"  # unknown, or already reported

@@ -7,7 +7,7 @@ from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 
 from mtcodegen.entries.formulas import composed, gradients
-from mtcodegen.entries.model import File, KernelSpec, Launch, OpSpec, Variant
+from mtcodegen.entries.model import File, KernelSpec, Launch, OpSpec, Variant, devices_beside
 from mtcodegen.expr import Operator, walk
 from mtcodegen.findings.codes import Code, Severity
 from mtcodegen.findings.diagnostics import Diagnostic
@@ -68,7 +68,16 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec | None:
         )
     # No device check: MindSpore itself decides where its tensors are.
     unchecked = replace(spec, device_check="NoCheck", overlap_check=())
-    return replace(unchecked, kernels=kernels, autocast=(), fallback="", forward=None, graph_update=(), graph_hooks={})
+    return replace(
+        unchecked,
+        kernels=kernels,
+        devices=devices_beside(spec, kernels),
+        autocast=(),
+        fallback="",
+        forward=None,
+        graph_update=(),
+        graph_hooks={},
+    )
 
 
 def _left_out(what: str, span: Span) -> Diagnostic:

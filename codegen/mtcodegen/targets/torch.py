@@ -9,7 +9,7 @@ from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 
 import opschema
-from mtcodegen.entries.model import Backward, File, KernelSpec, Launch, Mindspore, OpSpec
+from mtcodegen.entries.model import Backward, File, KernelSpec, Launch, Mindspore, OpSpec, devices_beside
 from mtcodegen.entries.schemas import is_tensor
 from mtcodegen.entries.variants import calling, is_variant
 from mtcodegen.findings.codes import Code, Severity
@@ -105,7 +105,12 @@ def _operator(spec: OpSpec, found: list[Diagnostic]) -> OpSpec:
             Diagnostic(Code.MT621, f"{name} has no kernel that PyTorch can run", spec.func.span, "add one for cpu")
         )
     changed = replace(
-        spec, kernels=kernels, tags=_tags(spec, found), device_check="NoCheck", overlap_check=()
+        spec,
+        kernels=kernels,
+        devices=devices_beside(spec, kernels),
+        tags=_tags(spec, found),
+        device_check="NoCheck",
+        overlap_check=(),
     )  # PyTorch's library has no such checks; kernels refuse tensors that are not on cpu
     if spec.backward is not None and registered and any(argument.alias for argument in spec.schema.arguments):
         _left_out(spec, "backward", "gradients of operators that alias", found)

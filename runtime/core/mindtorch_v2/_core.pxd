@@ -53,6 +53,7 @@ cdef extern from "thread_state.h":
         int64_t captured                 # what was made below this number may not be changed in place; 0: anything may
         void* graph_task                 # the backward pass that runs, borrowed; see engine.pxi
         void* default_device             # of what names none, borrowed from `default_devices`; NULL: the CPU
+        void* run                        # the run of operations that is followed, borrowed; see cold/commands.pyx
     enum:
         MT_MAX_NPUS
     int mt_highest_bit(uint64_t) nogil
@@ -327,6 +328,8 @@ cdef class OpOverload:
     cdef uint64_t recorded_at            # autograd keys at which the core records the call itself
     cdef uint64_t planned_at             # backend keys whose kernel is a plan that the call path runs itself
     cdef uint64_t composite_at           # backend keys that run an implicit composite, whose own operators are checked
+    cdef public bint is_delegate         # calls run a lowered module
+    cdef tuple declared_devices          # or None
     cdef Alias aliases[MAX_ARGS]
     cdef bint mutates, makes_views, returns_self, is_builtin
     cdef bint writes_first               # to its first argument alone, a tensor, and takes no lists of tensors
@@ -347,6 +350,20 @@ cdef class OpOverload:
     cdef dict __dict__
     cdef object __weakref__
 
+cdef extern from "trampoline.h":
+    enum:
+        MT_INT_REGISTERS, MT_FLOAT_REGISTERS, MT_STACK_WORDS
+    ctypedef struct mt_frame:
+        uint64_t ints[8]
+
+cdef extern from "mindtorch_kernel.h":
+    enum:
+        MT_NEXT_UNKNOWN, MT_NEXT_END, MT_NEXT_KERNEL, MT_NEXT_DELEGATE
+    ctypedef struct mt_context:
+        uint32_t size
+        int32_t next, device, device_index, next_device, next_device_index, commit_and_continue, encoded
+        int64_t position, operations
+
 cdef enum:
     MAX_KERNEL_ARGS = 64
     MAX_BLOCK_DIM = 65535
@@ -365,7 +382,7 @@ cdef class Kernel:
     cdef vectorcallfunc vectorcall
     cdef void* address
     cdef int nargs, floats, words
-    cdef bint ascendc, has_host
+    cdef bint ascendc, has_host, takes_context
     cdef uint8_t kinds[MAX_KERNEL_ARGS]
     cdef uint8_t slots[MAX_KERNEL_ARGS]      # index into the frame seen as one array of words
     cdef uint32_t allowed[MAX_KERNEL_ARGS]   # bit per dtype code
@@ -421,6 +438,7 @@ cdef struct AclEntryPoints:
     int (*destroy_event)(void*) noexcept nogil
     int (*record_event)(void*, void*) noexcept nogil
     int (*wait_event)(void*, void*) noexcept nogil
+    int (*query_event)(void*, int*) noexcept nogil
     int (*capture_info)(void*, int*, void**) noexcept nogil      # NULL where CANN is too old to capture
 
 cdef AclEntryPoints acl
@@ -437,6 +455,10 @@ cdef int npu_enter(int index) except -1
 cdef int checked_npu(int index) except -1
 cdef void* npu_stream_of(int index) noexcept
 cdef object npu_error(int code, str what)
+cdef mt_context* kernel_context() noexcept             # what this thread's kernels are told
+cdef int queue_launch(Kernel self, mt_frame* frame, int index, void* stream, PyObject** args, Py_ssize_t n) except -1
+cdef device device_at(int code, int index)
+cdef device as_device(object value)
 cdef int set_allocator(int key, Allocator allocator) except -1
 
 
@@ -460,6 +482,12 @@ cdef struct Cold:
     object (*forbidden_on_view)(Tensor view, str happened)
     bint (*is_changed_by)(Tensor view, FunctionCtx ctx) except -1
     int (*output_of_change)(Tensor view) except -1
+    # commands
+    bint (*begins_operation)(OpOverload op, int key, Bound* bound) except -1
+    int (*end_operation)() except -1
+    bint (*holds_launch)(Kernel self, mt_frame* frame, int index, void* stream, PyObject** args, Py_ssize_t n, list held) except -1
+    int (*queued)(int index, void* stream, str what) except -1
+    int (*release_held)() except -1
     # npu_memory
     int (*mark_tensors)(PyObject** args, Py_ssize_t n, void* stream) except -1
     # profiling: a span's number, or -1 where none is recorded, which `close_span` takes as well

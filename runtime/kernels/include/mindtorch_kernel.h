@@ -6,6 +6,7 @@
 #ifndef MINDTORCH_KERNEL_H
 #define MINDTORCH_KERNEL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -51,6 +52,37 @@ enum mt_status {
   MT_ERROR_FACTOR = 7,    /* a factor with a fraction, for integers */
   MT_ERROR_OVERFLOW = 8   /* a number that its dtype cannot hold */
 };
+
+/* What a kernel is told of where it runs and of what comes next: a kernel that declares `context` among its arguments gets
+ * `const mt_context*`, valid for the duration of the call; an AscendC kernel gets the struct by value.
+ *
+ * The runtime fills in `size`, the bytes that it knows of: fields are only ever added at the end, so a kernel that was
+ * compiled with a newer header than the runtime's asks `mt_context_has(context, field)` before it reads one of them.
+ */
+enum mt_next {
+  MT_NEXT_UNKNOWN = 0,  /* nothing is known of what comes next */
+  MT_NEXT_END = 1,      /* nothing comes next: the plan ends */
+  MT_NEXT_KERNEL = 2,
+  MT_NEXT_DELEGATE = 3  /* a lowered module */
+};
+
+enum mt_device { MT_DEVICE_NONE = 0, MT_DEVICE_CPU = 1, MT_DEVICE_CUDA = 2, MT_DEVICE_MPS = 3, MT_DEVICE_NPU = 4 };
+
+typedef struct mt_context {
+  uint32_t size;
+  int32_t next;                /* enum mt_next */
+  int32_t device;              /* where this operation runs: enum mt_device, or the number of a device from outside */
+  int32_t device_index;        /* -1: the device has none */
+  int32_t next_device;         /* of the next operation; MT_DEVICE_NONE where that is not known */
+  int32_t next_device_index;
+  int32_t commit_and_continue; /* 1: work may stay encoded; 0: the command buffer is committed after this operation */
+  int32_t encoded;             /* operations that the command buffer holds already */
+  int64_t position;            /* of this operation in the plan, or since the lookahead began; -1: there is neither */
+  int64_t operations;          /* of the plan; -1: there is none */
+} mt_context;
+
+#define mt_context_has(context, field) \
+  ((context)->size >= offsetof(mt_context, field) + sizeof((context)->field))
 
 /* Ctrl-C in a kernel that runs for long: between blocks of some milliseconds of work,
  *

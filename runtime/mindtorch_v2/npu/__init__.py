@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from .._core import CType, DevicePointer, Kernel, TypedScalar, alloc, alloc_broadcast, alloc_like, c_types, tensor_ptr
 from . import graphs, mindspore, timeline  # noqa: F401  (the timeline is what profilers ask)
 from .build_errors import BuildError
+from .commands import CommandBuffer, RuntimeContext, command_buffer, lookahead
 from .copies import copy_
-from .errors import NpuError, OutOfMemoryError
+from .errors import DelegateError, NpuError, OutOfMemoryError, PlanError
 from .fallback import fallback_report, reset_fallback_report
 from .fallback import install as _install_fallback
 from .graphs import (
@@ -73,24 +74,36 @@ from .streams import (
 from .structs import Struct, struct, tiling_struct, upload
 
 if TYPE_CHECKING:
+    from .delegates import BackendInitContext, Delegate, delegate_names, register_delegate
     from .kernel_profile import KernelProfile, profile_kernel
+    from .lowering import LoweredModule, lower
+    from .plans import ExecutionPlan, Operation, plan
     from .timeline_profile import profile
 
 __all__ = [
+    "BackendInitContext",
     "BuildError",
     "CType",
+    "CommandBuffer",
+    "Delegate",
+    "DelegateError",
     "DevicePointer",
     "DeviceProperties",
     "Event",
+    "ExecutionPlan",
     "ExternalEvent",
     "ExternalStream",
     "Kernel",
     "KernelLauncher",
     "KernelProfile",
+    "LoweredModule",
     "NPUGraph",
     "NpuError",
     "NpuGraphOpHandler",
+    "Operation",
     "OutOfMemoryError",
+    "PlanError",
+    "RuntimeContext",
     "Stream",
     "StreamContext",
     "Struct",
@@ -106,10 +119,13 @@ __all__ = [
     "bool",
     "bool_",
     "ceil_div",
+    "command_buffer",
+    "context",
     "copy_",
     "current_device",
     "current_stream",
     "default_stream",
+    "delegate_names",
     "desc",
     "device",
     "device_count",
@@ -139,6 +155,8 @@ __all__ = [
     "is_current_stream_capturing",
     "is_initialized",
     "is_simulated",
+    "lookahead",
+    "lower",
     "make_graphed_callables",
     "max_memory_allocated",
     "max_memory_reserved",
@@ -148,9 +166,11 @@ __all__ = [
     "memory_stats",
     "memory_summary",
     "mindspore",
+    "plan",
     "profile",
     "profile_kernel",
     "ptr",
+    "register_delegate",
     "register_npu_graph_handler",
     "reset_accumulated_memory_stats",
     "reset_fallback_report",
@@ -170,7 +190,7 @@ __all__ = [
     "upload",
 ]
 
-ptr, host, desc = (c_types[name] for name in ("ptr", "host", "desc"))
+ptr, host, desc, context = (c_types[name] for name in ("ptr", "host", "desc", "context"))
 f16, bf16, f32, f64 = (c_types[name] for name in ("f16", "bf16", "f32", "f64"))
 i8, i16, i32, i64 = (c_types[name] for name in ("i8", "i16", "i32", "i64"))
 u8, u16, u32, u64 = (c_types[name] for name in ("u8", "u16", "u32", "u64"))
@@ -179,11 +199,17 @@ bool_ = bool = c_types["bool_"]
 _install_fallback()
 
 
-# Which few programs use, and which take a tenth of npu's start.
-_LATE = {"KernelProfile": "kernel_profile", "profile_kernel": "kernel_profile", "profile": "timeline_profile"}
+# What few programs use, by the file that has it: these stand above what the rest needs, and take time to load.
+_LATER = {
+    **dict.fromkeys(("KernelProfile", "profile_kernel"), "kernel_profile"),
+    **dict.fromkeys(("ExecutionPlan", "Operation", "plan"), "plans"),
+    **dict.fromkeys(("BackendInitContext", "Delegate", "delegate_names", "register_delegate"), "delegates"),
+    **dict.fromkeys(("LoweredModule", "lower"), "lowering"),
+    "profile": "timeline_profile",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATE:
-        return getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
+    if name in _LATER:
+        return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -88,7 +88,8 @@ def build_ascendc(
                 f"kernel library {name!r}: {hosts[0].name} is the host side of an operator project, which CANN builds: "
                 "name the library that it makes, with `library:`"
             )
-        return cann_build.build(cann_build.toolkit(), name, files, include_dirs, flags)
+        folders = [*include_dirs, *paths.kernel_includes()]
+        return cann_build.build(cann_build.toolkit(), name, files, folders, flags)
     compiler = _compiler("CXX", "g++")
     includes = paths.simulator_includes()
     simulator = Path(library).resolve() if library is not None else paths.simulator_library()
@@ -99,7 +100,8 @@ def build_ascendc(
         *(_checked_flags(compiler) if checking() else _optimisation(compiler)),
         *(argument for folder in includes for argument in ("-isystem", str(folder))),
     ]
-    command = [*common, *(f"-I{Path(folder).resolve()}" for folder in include_dirs), *flags]
+    folders = [*include_dirs, *paths.kernel_includes()]  # mindtorch_kernel.h, for kernels that take a context
+    command = [*common, *(f"-I{Path(folder).resolve()}" for folder in folders), *flags]
 
     header = device_header(name, hosts, defines) if hosts else ""
 

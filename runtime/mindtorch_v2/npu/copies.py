@@ -33,9 +33,10 @@ def across(destination: Tensor, source: Tensor, nbytes: int) -> None:
     with on_device(index):
         library = opened()
         # Work queued on the stream may still write the source or read the destination.
-        code = library.wait(_core.npu_current_stream(index))
-        if code != 0:
-            raise library.error(code, "aclrtSynchronizeStream")
+        if not _core.host_waits(index):
+            code = library.wait(_core.npu_current_stream(index))
+            if code != 0:
+                raise library.error(code, "aclrtSynchronizeStream")
         library.call("aclrtMemcpy", destination.data_ptr(), nbytes, source.data_ptr(), nbytes, kind)
 
 
@@ -46,5 +47,6 @@ def within(destination: Tensor, source: Tensor, nbytes: int) -> None:
         stream = _core.npu_current_stream(index)
         kind = acl.DEVICE_TO_DEVICE
         opened().call("aclrtMemcpyAsync", destination.data_ptr(), nbytes, source.data_ptr(), nbytes, kind, stream)
+    _core.npu_note(index, stream, "a copy")
     _core.npu_record_stream(destination, stream)
     _core.npu_record_stream(source, stream)

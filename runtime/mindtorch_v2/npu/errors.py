@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .._argument_types import names_wrong_types
 from .._core import OutOfMemoryError
 
-__all__ = ["NpuError", "OutOfMemoryError", "explain"]
+__all__ = ["DelegateError", "NpuError", "OutOfMemoryError", "PlanError", "explain"]
 
 _CORE_EXCEPTION = (
     "a kernel faulted on an AI core: compare tile bytes x buffers with the unified buffer, the tensors' sizes with "
@@ -100,3 +100,15 @@ def explain(
     if library_message.strip():
         lines.append(f"the library says: {library_message.strip()}")
     return NpuError("\n".join(lines), code)
+
+
+class PlanError(RuntimeError):
+    """A run departs from its plan, or no plan can be made. ``position`` is that of the operation."""
+
+    def __init__(self, message: str, position: int = 0) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+class DelegateError(RuntimeError):
+    """A module cannot be lowered: there is no such delegate, or it does not take the module."""

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from .._argument_types import names_wrong_types
-from .._core import CType, Kernel, KernelsByName, argument_types, dtype, interrupt_poll
+from .._core import CONTEXT_BYTES, CType, Kernel, KernelsByName, argument_types, dtype, interrupt_poll
 from . import elf, paths, runtime
 from .streams import Stream
 
@@ -151,7 +151,16 @@ class KernelLauncher(KernelsByName):
         if signature is None:
             return address, {}
         words = [word for word in signature.split(",") if word]
-        _check_signature(kernel, [_declared_as(word) for word in words], [t.name for t in types])
+        # A context is a struct whose size the header says.
+        _check_signature(
+            kernel, [_declared_as(word) for word in words], ["host" if t.name == "context" else t.name for t in types]
+        )
+        for i, word in enumerate(words):
+            if types[i].name == "context" and int(word.partition(":")[2]) > CONTEXT_BYTES:
+                raise RuntimeError(
+                    f"kernel {kernel}, argument {i + 1}: compiled with an mt_context of {word.partition(':')[2]} bytes, and "
+                    f"this runtime's has {CONTEXT_BYTES}: build it with this runtime's mindtorch_kernel.h"
+                )
         return address, {i: int(word.partition(":")[2]) for i, word in enumerate(words) if word.startswith("struct:")}
 
     def __repr__(self) -> str:

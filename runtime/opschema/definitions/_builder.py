@@ -10,7 +10,7 @@ from typing import Any
 from ._conditions import otherwise
 from ._functions import Typed
 from ._no_kernel import Message
-from ._references import python_function
+from ._references import python_function, with_context
 from ._symbols import DefinitionError, Several, Symbol, TensorSymbol
 from ._tracer import Tracer
 
@@ -208,6 +208,8 @@ class OperatorBuilder:
             self._require_device(name, "any", "Meta")
         called = _function(function)
         whole = not args and not kwargs
+        if all(argument.name != "context" for argument in self.signature.arguments) and "context" not in kwargs:
+            called = with_context(called, self.of.context)
         if whole:
             pairs = list(zip(self.signature.arguments, self.arguments, strict=True))
             args = tuple(symbol for argument, symbol in pairs if not argument.is_keyword)

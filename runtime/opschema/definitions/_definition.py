@@ -93,6 +93,10 @@ class Definition:
         events = [event for way in self.ways for event in way.events]
         return list(dict.fromkeys(event[1] for event in events if event[0] in _RUNS))
 
+    def device_names(self) -> tuple[str, ...]:
+        """The types of the devices that a kernel is declared for, in the order of declaration."""
+        return tuple(device.lower() for device in self.devices() if device not in ("any", "Meta"))
+
     @property
     def has_gradient(self) -> bool:
         """Whether anything is said of one."""

@@ -15,7 +15,7 @@ from ._tracer import Tracer, running
 
 __all__ = [
     "absolute", "align_up", "all_of", "any_of", "bf16", "bool_", "broadcast", "broadcast_shapes", "can_cast", "ceil",
-    "ceil_div", "desc", "dim_bits", "empty", "exp", "f16", "f32", "f64", "floor", "i8", "i16", "i32", "i64", "like",
+    "ceil_div", "context", "desc", "dim_bits", "empty", "exp", "f16", "f32", "f64", "floor", "i8", "i16", "i32", "i64", "like",
     "log", "maximum", "minimum", "none_of", "one_of", "promote_types", "reduced_shape", "result_type", "sqrt",
     "stream", "struct", "to_float", "to_int", "total", "u8", "u16", "u32", "u64", "upload", "workspace",
 ]  # fmt: skip
@@ -69,6 +69,11 @@ i8, i16, i32, i64 = (_typed(f"i{bits}", f"int{bits}_t") for bits in (8, 16, 32, 
 u8, u16, u32, u64 = (_typed(f"u{bits}", f"uint{bits}_t") for bits in (8, 16, 32, 64))
 bool_ = _typed("bool_", "bool")
 desc = _typed("desc", "const mt_tensor*: a tensor of any strides, for kernels on the CPU,")
+
+
+def context() -> Typed:
+    """What a kernel is told of where it runs and of what comes next: const mt_context* in C, a struct for AscendC."""
+    return Typed("context", None)
 
 
 def struct(**fields: Typed) -> Typed:

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ._contexts import NullContext
 from ._symbols import DefinitionError, Shape, Symbol, TensorSymbol, make_symbol
 
 __all__ = ["Trace", "Tracer", "displayed", "running"]
@@ -101,6 +102,10 @@ class Tracer(ABC):
     @abstractmethod
     def variant(self, name: str, base: Any) -> Callable[..., Any]:
         """What runs for the operator of a qualified name, made of another one."""
+
+    def context(self) -> Any:
+        """What a Python kernel that takes a context is told in the call that runs."""
+        return NullContext()
 
     def session(self) -> contextlib.AbstractContextManager[Any]:
         """What is entered for each run."""

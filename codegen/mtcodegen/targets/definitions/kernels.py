@@ -152,8 +152,11 @@ def _launch(
         fields = ", ".join(by_name(f, _typed(emitter, arg, where)) for f, arg in body.tiling.items())
         found.append((name, f"{helper('struct')}({fields})"))
         emitter.rename = {**emitter.rename, "tiling": name}
-    if any(node == Name("stream") for arg in body.args for node in walk(arg.value.expr)):
+    named = {node.id for arg in body.args for node in walk(arg.value.expr) if isinstance(node, Name)}
+    if "stream" in named:
         emitter.rename = {"stream": f"{helper('stream')}({where})", **emitter.rename}
+    if "context" in named - scope.arguments.keys():
+        emitter.rename = {"context": f"{helper('context')}()", **emitter.rename}
     key = launcher_key(body)
     arguments = tuple(_typed(emitter, arg, where) for arg in body.args)
     options = []

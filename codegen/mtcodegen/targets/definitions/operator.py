@@ -81,6 +81,8 @@ def _options(spec: OpSpec) -> Iterable[views.Option]:
     if spec.autocast:
         items = ", ".join(f"{quoted(KEYS[cast.device])}: {quoted(cast.policy)}" for cast in spec.autocast)
         yield views.Option("autocast", f"{{{items}}}")
+    if spec.devices:
+        yield views.Option("devices", strings(spec.devices))
     if spec.graph_update:
         update = {name.value for name in spec.graph_update}
         names = [argument.name for argument in spec.schema.arguments if argument.name in update]

@@ -16,7 +16,7 @@ __all__ = ["SPOKEN", "Scope"]
 
 # Names that a definition uses itself: no variable of an argument gets one of them.
 SPOKEN = frozenset(
-    {"op", "torch", "math", "absolute", "align_up", "all_of", "any_of", "bf16", "bool_", "broadcast"}
+    {"op", "torch", "math", "context", "absolute", "align_up", "all_of", "any_of", "bf16", "bool_", "broadcast"}
     | {"broadcast_shapes", "can_cast", "ceil", "ceil_div", "desc", "dim_bits", "empty", "exp", "f16", "f32", "f64"}
     | {"floor", "i8", "i16", "i32", "i64", "like", "log", "maximum", "minimum", "none_of", "one_of", "promote_types"}
     | {"reduced_shape", "result_type"}

@@ -79,6 +79,24 @@ def _described(of: Launching, value: Any) -> Any:
     return ctypes.byref(_Descriptor(value.data_ptr(), value.dim(), shape, strides, code, value.itemsize))
 
 
+class _Context(ctypes.Structure):
+    """``mt_context`` of mindtorch_kernel.h, where nothing is known of what comes next."""
+
+    _fields_ = (
+        ("size", ctypes.c_uint32),
+        *((name, ctypes.c_int32) for name in ("next", "device", "device_index", "next_device", "next_device_index")),
+        *((name, ctypes.c_int32) for name in ("commit_and_continue", "encoded")),
+        *((name, ctypes.c_int64) for name in ("position", "operations")),
+    )
+
+
+_context = _Context(ctypes.sizeof(_Context), 0, 0, -1, 0, -1, 1, 0, -1, -1)
+
+
+def _told(value: Any) -> int:
+    return ctypes.addressof(_context)
+
+
 def _half(name: str) -> Callable[[Launching], Callable[[Any], Any]]:
     return lambda of: lambda value: of.half_bits(float(value), name)
 
@@ -96,6 +114,7 @@ c_types = {
     "f16": CType(ctypes.c_uint16, _half("float16")),
     "bf16": CType(ctypes.c_uint16, _half("bfloat16")),
     "ptr": CType(ctypes.c_void_p, lambda of: _pointer),
+    "context": CType(ctypes.c_void_p, lambda of: _told),
     "desc": CType(ctypes.c_void_p, lambda of: functools.partial(_described, of)),
 }
 

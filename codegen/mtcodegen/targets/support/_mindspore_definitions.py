@@ -375,24 +375,31 @@ class Library:
         tags: str | Sequence[str] = (),
         variants: Sequence[str] = (),
         deprecated: str | None = None,
+        devices: Sequence[str] = (),
         graph_update: Sequence[str] = (),
     ) -> Callable[[Callable[..., None]], Any]:
         """Decorator: an operator is what the function says of symbols.
 
-        Tags and methods have no place, nor have rules of op.jvp: MindSpore's `jvp` differentiates gradients.
+        Tags and methods have no place, nor have rules of op.jvp: MindSpore's `jvp` differentiates gradients. ``devices``
+        are those of the declaration's kernels, where not all of them are in the definition; the operator has them as
+        ``devices``.
         """
         if graph_update:
             raise DefinitionError(
                 f"{self.ns}::{schema.partition('(')[0]}: graph_update={list(graph_update)}: MindSpore captures no "
                 "graphs whose arguments are updated; leave it out for this target"
             )
-        return functools.partial(self._defined, opschema.parse_schema(f"{self.ns}::{schema}"), deprecated)
+        parsed = opschema.parse_schema(f"{self.ns}::{schema}")
+        return functools.partial(self._defined, parsed, deprecated, tuple(devices))
 
-    def _defined(self, schema: opschema.Schema, deprecated: str | None, function: Callable[..., None]) -> _Operator:
+    def _defined(
+        self, schema: opschema.Schema, deprecated: str | None, devices: tuple[str, ...], function: Callable[..., None]
+    ) -> _Operator:
         arguments = tuple(Argument(a.name, str(a.type), a.kwarg_only, a.is_write) for a in schema.arguments)
         signature = Signature(schema.qualname, arguments, tuple(str(ret.type) for ret in schema.returns))
         operator = _Operator(schema, Planned(_RUNTIME, signature, function), deprecated)
         operator.__doc__ = function.__doc__
+        operator.devices = devices or operator.implementation.definition.device_names()
         packet = _packets.setdefault((self.ns, schema.name), _Packet())
         setattr(packet, schema.overload or "default", operator)
         return operator

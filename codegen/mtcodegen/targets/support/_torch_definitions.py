@@ -162,9 +162,14 @@ class Library:
         deprecated: str | None = None,
         fallback: str | None = None,
         autocast: Mapping[str, str] | None = None,
+        devices: Sequence[str] = (),
         graph_update: Sequence[str] = (),
     ) -> Callable[[Callable[..., None]], Any]:
-        """Decorator: an operator is what the function says of symbols. Methods (``variants``) are not installed."""
+        """Decorator: an operator is what the function says of symbols. Methods (``variants``) are not installed.
+
+        ``devices`` are those of the declaration's kernels, where not all of them are in the definition; what is returned
+        has them as ``devices``.
+        """
         _refuse_graph_update(self.ns, schema, graph_update)
 
         def decorate(function: Callable[..., None]) -> Any:
@@ -174,6 +179,7 @@ class Library:
             overload = _overload(f"{self.ns}::{name}")
             definition = Planned(_RUNTIME, _signature(f"{self.ns}::{name}", overload._schema), function)
             self._register(name, overload, definition, deprecated)
+            overload.devices = tuple(devices) or definition.device_names()
             for device, policy in (autocast or {}).items():
                 key = f"Autocast{_KEYS.get(device, device)}"
                 self._lib.impl(name, autocast_kernel(overload, key, policy), key)

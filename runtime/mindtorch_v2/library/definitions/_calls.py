@@ -42,6 +42,10 @@ class Calls(Tracer):
         """The devices that there are, those from outside too, but those without elements."""
         return {backend.key: backend.abi for backend in all_backends() if backend.name != "meta"}
 
+    def context(self) -> Any:
+        """That of the operation that runs."""
+        return _core.runtime_context()
+
     def session(self) -> Any:
         """A mode in which calls without a symbol among their arguments become steps, too."""
         return _EveryCall(self)

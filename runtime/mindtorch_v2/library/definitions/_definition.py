@@ -102,6 +102,7 @@ class Definition(language.Definition):
     # ---- registering
     def _register(self, library: Any) -> None:
         builder = self.builder
+        self.overload.declare_devices(self.device_names())
         for key in self.keys():
             function = self.only_function(key)
             if function is not None and key == "Meta":

@@ -1,0 +1,161 @@
+"""Adaptive committing on the simulated NPU: a model of interleaved delegate calls and custom kernels.
+
+The model runs with a hard wait after every operation, enqueued by hand with one wait at the end, and followed by a lookahead
+and by a plan, in turn; all give the same bits. ``python -m benchmarks.adaptive_commit`` shows the table of this file alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+import mindtorch_v2 as torch
+from benchmarks import report
+from benchmarks.report import Result
+from benchmarks.timing import interleaved, paired, thread_time_per_call
+from mindtorch_v2 import Tensor, nn, npu
+from mindtorch_v2.library import Library
+from mindtorch_v2.library.definitions import context, f32, like, u32
+from mindtorch_v2.npu import KernelLauncher
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples/adaptive_commit"
+SMALL, LARGE = 256, 1 << 20  # elements
+BLOCKS = 8  # of a delegate and three kernels
+ROUNDS, CALLS = 15, 500
+
+_lib = Library("adaptive_commit_benchmark", "FRAGMENT")
+_kernels = KernelLauncher.from_source("softshrink", [EXAMPLE / "softshrink.cpp"])
+
+
+@_lib.operator("softshrink(Tensor x, float lambd) -> Tensor")
+def softshrink(op: Any, x: Any, lambd: Any) -> None:
+    """The example's kernel, which takes a context."""
+    out = op.returns(like(x))
+    op.launch("NPU", _kernels["softshrink"], x.contiguous(), out, f32(lambd), u32(x.numel()), context(), block_dim=2)
+
+
+class Body(nn.Module):
+    """What a delegate runs: operators that are captured as one graph."""
+
+    def __init__(self, elements: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.linspace(0.9, 1.1, elements), requires_grad=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``relu(weight * x) + x``."""
+        return (x * self.weight).relu() + x
+
+
+class Interleaved(nn.Module):
+    """Delegates with custom kernels between them. ``after`` is called when an operation has returned."""
+
+    def __init__(self, elements: int) -> None:
+        super().__init__()
+        x = torch.zeros(elements, device="npu")
+        bodies = [Body(elements).to("npu") for _ in range(BLOCKS)]
+        self.delegates = nn.ModuleList([torch.npu.lower(body, x, delegate="npu_graph") for body in bodies])
+        self.after: Callable[[], object] = lambda: None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """A delegate, then three kernels, several times."""
+        for delegate in self.delegates:
+            x = delegate(x)
+            self.after()
+            for _ in range(3):
+                x = softshrink(x, 0.01)
+                self.after()
+        return x
+
+
+class Runs:
+    """One model in every manner; each returns the wall seconds of a run, its last wait included."""
+
+    def __init__(self, elements: int) -> None:
+        self.model = Interleaved(elements)
+        self.x = torch.linspace(-2.0, 2.0, elements).npu()
+        self.plan = torch.npu.plan(self.model, self.x)
+        self.results: dict[str, list[float]] = {}
+
+    def _timed(self, name: str, block: Any, after: Callable[[], object]) -> float:
+        npu.synchronize()
+        self.model.after = after
+        started = time.perf_counter()
+        with torch.no_grad(), block:
+            result = self.model(self.x)
+        npu.synchronize()
+        seconds = time.perf_counter() - started
+        self.results[name] = result.cpu().tolist()
+        return seconds
+
+    def hard_waits(self) -> float:
+        """A wait after every operation."""
+        return self._timed("hard waits", nullcontext(), npu.synchronize)
+
+    def by_hand(self) -> float:
+        """Everything enqueued, one wait at the end."""
+        return self._timed("by hand", nullcontext(), lambda: None)
+
+    def lookahead(self) -> float:
+        """Operations that look ahead by one."""
+        return self._timed("lookahead", torch.npu.lookahead(), lambda: None)
+
+    def planned(self) -> float:
+        """Operations that follow a plan."""
+        return self._timed("plan", self.plan.follow(), lambda: None)
+
+    def agree(self) -> bool:
+        """Whether all that ran gave the same bits."""
+        return len({tuple(values) for values in self.results.values()}) == 1
+
+
+def results() -> list[Result]:
+    """Measures both sizes, and what it costs to know the next operation."""
+    found = []
+    for size, elements in (("small", SMALL), ("large", LARGE)):
+        runs = Runs(elements)
+        for run in (runs.hard_waits, runs.by_hand, runs.lookahead, runs.planned):
+            run()
+        limit = 1 / 3 if size == "small" else 1.0
+        for way, run in (("lookahead", runs.lookahead), ("plan", runs.planned)):
+            ours, peer = paired(ROUNDS, run, runs.hard_waits)
+            found.append(Result(f"{size} kernels and delegates, {way}", ours, peer, "a hard wait after each", limit))
+            ours, peer = paired(ROUNDS, run, runs.by_hand)
+            found.append(Result(f"{size} kernels and delegates, {way}", ours, peer, "enqueued by hand", 1.1))
+        if not runs.agree():
+            raise RuntimeError(f"the values of the {size} model differ between manners of running it")
+    return [*found, *knowing()]
+
+
+def knowing() -> list[Result]:
+    """What a call costs more because its next operation is known: thread time, beside the same call that is told nothing."""
+    x = torch.zeros(8, device="npu")
+
+    def calls(count: int) -> None:
+        for _ in range(count):
+            softshrink(x, 0.5)
+
+    plan = torch.npu.plan(lambda: calls(CALLS))
+
+    def measure(block: Callable[[], Any]) -> float:
+        npu.synchronize()
+        with block():
+            seconds = thread_time_per_call(partial(softshrink, x, 0.5), CALLS)
+        npu.synchronize()
+        return seconds
+
+    ways = {"none": nullcontext, "lookahead": torch.npu.lookahead, "plan": plan.follow}
+    figures = interleaved({name: partial(measure, block) for name, block in ways.items()}, ROUNDS)
+    return [
+        Result(f"knowing the next operation, {way}, a call", max(figures[way] - figures["none"], 0.0), None, "", 100e-9)
+        for way in ("lookahead", "plan")
+    ]
+
+
+if __name__ == "__main__":
+    report.show(results(), Console(width=140))

@@ -1,0 +1,620 @@
+# cython: language_level=3, boundscheck=False, binding=False, cdivision=True, initializedcheck=False
+# cython: nonecheck=False, auto_pickle=False, embedsignature=True, embedsignature.format=clinic
+"""Runs of operations, one ahead: what a kernel is told of the next one, and where work is committed and waited for.
+
+A `Run` hears of a thread's operations as they arrive: calls of operators at a backend, outside of one another. The next
+operation of each is known in one of two ways. A plan (`Course`) has them all. Without one the run looks ahead by one: a
+launch that asks for its context is held back until the next operation arrives, or until somebody asks for its stream.
+Either way there is one moment at which an operation and its next are both known, and there it is decided whether the
+command buffer goes on.
+"""
+import threading
+
+cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.tuple cimport PyTuple_GET_SIZE
+from libc.stdint cimport int32_t, int64_t, uintptr_t
+from libc.stdlib cimport free, malloc
+
+from mindtorch_v2._core cimport (
+    ARG_OPT_TENSOR_LIST, ARG_TENSOR_LIST, KEY_CPU, KEY_NPU, MT_MAX_NPUS, MT_NEXT_DELEGATE, MT_NEXT_END, MT_NEXT_KERNEL,
+    MT_NEXT_UNKNOWN, Bound, Kernel, OpOverload, Tensor, acl, as_device, cold, device, device_at, kernel_context, mt_context,
+    mt_frame, npu_enter, npu_error, npu_recordings, npu_stream_of, operators, queue_launch, thread_state,
+)
+
+cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
+    pass
+
+cdef enum:
+    ACL_EVENT_SYNC = 1
+    FEWEST = 16                # operations that a command buffer has room for, at least and at most
+    MOST = 1024
+    AT_FIRST = 64
+
+cdef list NEXT_NAMES = ["unknown", "end", "kernel", "delegate"]
+cdef object wait_for_stream = None       # (handle) -> ACL's code: a wait that Ctrl-C ends
+
+
+def bind_waiting(wait):
+    """Takes the function that waits for a stream, by handle, and returns ACL's code."""
+    global wait_for_stream
+    wait_for_stream = wait
+
+
+# ---------------------------------------------------------------- command buffers
+@cython.final
+cdef class CommandBuffer:
+    """What one thread has queued on one NPU and not committed yet.
+
+    Work is encoded by queueing it: the device begins at once. A commit ends what belongs together with a fence, an event
+    behind it, without waiting; only `commit_and_wait` waits. The buffer commits by itself when it is full. How much it has
+    room for follows the device: twice as much where a buffer was drained before the next was full, half where it was not.
+    """
+    cdef readonly int index              # of the NPU
+    cdef readonly int64_t encoded        # operations since the last commit
+    cdef readonly int64_t commits, waits # so far
+    cdef readonly int64_t bound          # operations that there is room for
+    cdef readonly bint pending           # committed work was not waited for
+    cdef void* stream                    # that the encoded work is on
+    cdef void* fence                     # behind the latest commit
+    cdef bint fenced                     # there is one
+
+    def __init__(self):
+        raise TypeError("a command buffer belongs to a thread: torch.npu.command_buffer() returns it")
+
+    def encode(self, function, *args, **kwargs):
+        """Calls a function that queues work, as one operation of this buffer; returns what it returns."""
+        result = function(*args, **kwargs)
+        if thread_state().run == NULL:                   # a run counts what arrives itself
+            encode_operation(self, npu_stream_of(self.index), _name_of(function))
+        return result
+
+    def commit(self):
+        """Ends what was encoded with a fence, without waiting; does nothing where there is nothing."""
+        commit(self)
+
+    def commit_and_wait(self):
+        """Commits, and waits until the work is done. Raises ``NpuError`` where some of it failed; the buffer stays usable."""
+        commit_and_wait(self)
+
+    def __repr__(self):
+        return f"<CommandBuffer npu:{self.index}, {self.encoded} of {self.bound} encoded>"
+
+    def __dealloc__(self):
+        if self.fence != NULL:
+            acl.destroy_event(self.fence)
+
+
+cdef str _name_of(object function):
+    return str(getattr(function, "__name__", None) or type(function).__name__)
+
+
+cdef object note(str what, int index, str name):
+    """For who reads along; None otherwise."""
+    cdef Run run = current_run()
+    if run is not None and run.log is not None:
+        run.log.append((what, f"npu:{index}", name))
+
+
+cdef int encode_operation(CommandBuffer self, void* stream, str name) except -1:
+    """Counts work that was queued on a stream. What a graph records is the graph's, and not committed by anybody."""
+    if is_captured(stream):
+        return 0
+    if self.encoded and self.stream != stream:
+        commit(self)
+    self.stream = stream
+    self.encoded += 1
+    note("encode", self.index, name)
+    if self.encoded >= self.bound:
+        adapt(self)
+        commit(self)
+    return 0
+
+
+cdef int adapt(CommandBuffer self) except -1:
+    """A full buffer asks how the device gets on: whether it has passed the fence of the one before."""
+    cdef int done = 0
+    if self.fenced and acl.query_event(self.fence, &done) == 0:
+        self.bound = min(2 * self.bound, MOST) if done else max(self.bound // 2, FEWEST)
+    return 0
+
+
+cdef int commit(CommandBuffer self) except -1:
+    cdef int status, previous
+    if not self.encoded:
+        return 0
+    self.encoded = 0
+    if is_captured(self.stream):                         # since it was encoded: a fence would be a task of the graph
+        self.pending = True
+        return 0
+    previous = npu_enter(self.index)
+    try:
+        if self.fence == NULL:
+            status = acl.create_event(&self.fence, ACL_EVENT_SYNC)
+            if status != 0:
+                raise npu_error(status, f"CommandBuffer.commit on npu:{self.index}")
+        status = acl.record_event(self.fence, self.stream)
+        if status != 0:
+            raise npu_error(status, f"CommandBuffer.commit on npu:{self.index}")
+    finally:
+        npu_enter(previous)
+    self.fenced = self.pending = True
+    self.commits += 1
+    note("commit", self.index, "")
+    return 0
+
+
+cdef int commit_and_wait(CommandBuffer self) except -1:
+    cdef int previous
+    if not self.encoded and not self.pending or is_captured(self.stream):
+        return 0
+    if self.encoded:                                     # the wait is the fence
+        self.encoded = 0
+        self.commits += 1
+        note("commit", self.index, "")
+    self.pending = False
+    self.waits += 1
+    note("wait", self.index, "")
+    previous = npu_enter(self.index)
+    try:
+        status = wait_for_stream(<uintptr_t>self.stream)
+        if status != 0:
+            raise npu_error(status, f"CommandBuffer.commit_and_wait on npu:{self.index}")
+    finally:
+        npu_enter(previous)
+    return 0
+
+
+cdef bint is_captured(void* stream) noexcept:
+    """Whether what a stream gets is recorded instead of run."""
+    cdef int status = 0
+    cdef void* model
+    return npu_recordings > 0 and acl.capture_info != NULL and acl.capture_info(stream, &status, &model) == 0 and status != 0
+
+
+class ThreadsBuffers(threading.local):
+    def __init__(self):
+        self.table = [None] * MT_MAX_NPUS
+
+
+cdef object buffers = ThreadsBuffers()
+
+
+cdef CommandBuffer buffer_at(list table, int index):
+    cdef CommandBuffer found = <CommandBuffer>table[index]
+    if found is None:
+        found = CommandBuffer.__new__(CommandBuffer)
+        found.index, found.bound = index, AT_FIRST
+        table[index] = found
+    return found
+
+
+def command_buffer(int index):
+    """The calling thread's command buffer of an NPU."""
+    if not 0 <= index < MT_MAX_NPUS:
+        raise RuntimeError(f"npu:{index}: at most {MT_MAX_NPUS} NPUs are supported")
+    return buffer_at(buffers.table, index)
+
+
+# ---------------------------------------------------------------- plans
+cdef struct Planned:
+    PyObject* op               # borrowed from the course; None where there is no such operator
+    int kind, code, index      # index -1: any
+    int64_t* sizes             # of the tensors among the arguments: how many dimensions, and each
+    int64_t count              # of these numbers
+
+
+@cython.final
+cdef class Course:
+    """A plan's operations, as a run compares them: made of ``(name, is_delegate, device, shapes)`` for each, in order."""
+    cdef Planned* steps
+    cdef int64_t* sizes
+    cdef readonly int64_t count
+    cdef list held
+
+    def __init__(self, list operations not None):
+        cdef Py_ssize_t i, at = 0
+        cdef list flat = []
+        cdef device where
+        self.held = []
+        self.steps = <Planned*>malloc((len(operations) + 1) * sizeof(Planned))
+        if self.steps == NULL:
+            raise MemoryError()
+        for i, (name, is_delegate, place, shapes) in enumerate(operations):
+            op = operators.get(name)
+            self.held.append(op)
+            self.steps[i].op = <PyObject*>op                  # None is no operator
+            self.steps[i].kind = MT_NEXT_DELEGATE if is_delegate else MT_NEXT_KERNEL
+            where = device(place)
+            self.steps[i].code, self.steps[i].index = where.type_code, where.index_code
+            numbers = [number for shape in shapes for number in (len(shape), *shape)]
+            self.steps[i].count = len(numbers)
+            flat += numbers
+        self.sizes = <int64_t*>malloc((len(flat) + 1) * sizeof(int64_t))
+        if self.sizes == NULL:
+            raise MemoryError()
+        for i, number in enumerate(flat):
+            self.sizes[i] = number
+        for i in range(len(operations)):
+            self.steps[i].sizes = self.sizes + at
+            at += self.steps[i].count
+        self.count = len(operations)
+
+    def __dealloc__(self):
+        free(self.steps)
+        free(self.sizes)
+
+
+cdef bint as_planned(Planned* step, OpOverload op, int code, int index, Bound* bound) except -1:
+    """Whether an operation is the one that the plan has there."""
+    cdef int64_t* expected = step.sizes
+    cdef int64_t* end = step.sizes + step.count
+    cdef PyObject* value
+    cdef int i
+    if step.op != <PyObject*>op or step.code != code or step.index >= 0 and step.index != index:
+        return False
+    if not op.sig.has_lists:
+        for i in range(op.sig.tensor_args):
+            value = bound.slots[op.sig.tensor_at[i]]
+            if value != <PyObject*>None and not same_sizes(&expected, end, <Tensor>value):
+                return False
+        return expected == end
+    for t in tensors_of(op, bound):
+        if not same_sizes(&expected, end, <Tensor>t):
+            return False
+    return expected == end
+
+
+cdef inline bint same_sizes(int64_t** expected, int64_t* end, Tensor t) noexcept:
+    cdef int i
+    if expected[0] + t.nd >= end or expected[0][0] != t.nd:
+        return False
+    for i in range(t.nd):
+        if expected[0][i + 1] != t.sizes[i]:
+            return False
+    expected[0] += t.nd + 1
+    return True
+
+
+cdef list tensors_of(OpOverload op, Bound* bound):
+    """The tensors among a call's arguments, those in lists too, in order."""
+    cdef list found = []
+    cdef int i
+    for i in range(op.sig.count):
+        value = <object>bound.slots[i]
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif op.sig.args[i].kind in (ARG_TENSOR_LIST, ARG_OPT_TENSOR_LIST) and value is not None:
+            found += [item for item in value if item is not None]
+    return found
+
+
+# ---------------------------------------------------------------- contexts
+@cython.final
+cdef class RuntimeContext:
+    """What a kernel of Python or a delegate is told of where it runs and of what comes next."""
+    cdef readonly str next_kind            # "kernel", "delegate", "end" or "unknown"
+    cdef readonly device device            # of this operation; None where no run is followed
+    cdef readonly device next_device       # None where it is not known, and at the end
+    cdef readonly int64_t position         # in the plan, or since the lookahead began; -1: there is neither
+    cdef readonly object plan              # the ExecutionPlan that is followed, or None
+    cdef readonly bint commit_and_continue # whether work may stay encoded
+
+    def __init__(self):
+        raise TypeError("a RuntimeContext is what the runtime gives a kernel or a delegate")
+
+    def __repr__(self):
+        following = self.next_kind if self.next_device is None else f"{self.next_kind} on {self.next_device}"
+        return f"<RuntimeContext position={self.position}, next: {following}, commit_and_continue={self.commit_and_continue}>"
+
+
+def runtime_context():
+    """The context of the operation that runs on this thread."""
+    cdef mt_context* told = kernel_context()
+    cdef Run run = current_run()
+    cdef RuntimeContext made = RuntimeContext.__new__(RuntimeContext)
+    made.next_kind = <str>NEXT_NAMES[told.next]
+    made.position, made.commit_and_continue = told.position, told.commit_and_continue
+    if run is not None:
+        made.plan = run.plan
+        if told.device:
+            made.device = device_at(told.device, told.device_index)
+        if told.next_device:
+            made.next_device = device_at(told.next_device, told.next_device_index)
+    return made
+
+
+# ---------------------------------------------------------------- runs
+cdef inline Run current_run():
+    cdef void* run = thread_state().run
+    return None if run == NULL else <Run>run
+
+
+@cython.final
+cdef class Run:
+    """The operations of one thread, from ``begin`` to ``end``, of which each learns what comes next.
+
+    ``course`` and ``plan`` are what the run has to follow; without them it looks ahead by one. ``log`` is a list that gets
+    ``("encode" | "commit" | "wait", device, operation)`` as they happen.
+    """
+    cdef Course course
+    cdef readonly object plan
+    cdef readonly list log
+    cdef readonly int64_t position         # of the next operation
+    cdef list table                        # the thread's command buffers
+    cdef void* outer                       # the run that this one is inside of
+    cdef mt_context outer_context
+    cdef bint begun, inside                # an operation runs
+    # the latest operation, until its next is known
+    cdef bint open
+    cdef int kind, code, index
+    cdef str what                          # its name
+    cdef int pieces                        # that it has queued
+    cdef void* stream                      # on which
+    # of a launch or a call that is held back
+    cdef bint holds
+    cdef Kernel held_kernel
+    cdef mt_frame held_frame
+    cdef tuple held_args
+    cdef list held_views
+    cdef int held_index
+    cdef void* held_stream
+    cdef object held_call
+
+    def __init__(self, Course course=None, plan=None, list log=None):
+        self.course, self.plan, self.log = course, plan, log
+
+    def begin(self):
+        """The calling thread's operations are this run's from now on, until ``end``."""
+        if self.begun:
+            raise RuntimeError("this run has begun already: make another one for each")
+        release_held()                                   # of the run outside
+        self.begun, self.table, self.outer = True, buffers.table, thread_state().run
+        self.outer_context = kernel_context()[0]
+        reset_context(self)
+        Py_INCREF(self)
+        thread_state().run = <void*>self
+
+    def end(self):
+        """Queues what is held back, commits and waits; then nothing is followed any more. Raises what that raises."""
+        if thread_state().run != <void*>self:
+            raise RuntimeError("this run is not the innermost one of this thread: runs end where they began, inner ones first")
+        try:
+            release(self, MT_NEXT_END, 0, -1)
+            self.open = False
+            for buffer in self.table:
+                if buffer is not None:
+                    commit_and_wait(<CommandBuffer>buffer)
+        finally:
+            self.holds = self.open = False
+            self.held_call = self.held_args = self.held_views = self.held_kernel = None
+            thread_state().run = self.outer
+            kernel_context()[0] = self.outer_context
+            Py_DECREF(self)
+
+
+cdef int reset_context(Run run) except -1:
+    cdef mt_context* told = kernel_context()
+    told.next, told.commit_and_continue, told.encoded = MT_NEXT_UNKNOWN, 1, 0
+    told.device = told.next_device = 0
+    told.device_index = told.next_device_index = told.position = -1
+    told.operations = -1 if run.course is None else run.course.count
+    return 0
+
+
+cdef bint begins_operation(OpOverload op, int key, Bound* bound) except -1:
+    """What the call path asks of a call at a backend; then it ends by `end_operation`. Raises where a plan has another one."""
+    cdef Run run = <Run>thread_state().run
+    cdef int code = key, index = -1
+    cdef PyObject* first
+    if run.inside or op.makes_views and not op.mutates:  # a view runs nothing
+        return False
+    place_of(op, key, bound, &code, &index)
+    if run.course is not None:
+        if run.position >= run.course.count or not as_planned(&run.course.steps[run.position], op, code, index, bound):
+            shapes = [tuple((<Tensor>t).shape) for t in tensors_of(op, bound)]
+            raise run.plan.departure(run.position, op, device_at(code, index), shapes)
+    arrive(run, MT_NEXT_DELEGATE if op.is_delegate else MT_NEXT_KERNEL, code, index, op.sig.qualname)
+    run.inside = True
+    return True
+
+
+cdef int place_of(OpOverload op, int key, Bound* bound, int* code, int* index) except -1:
+    """Where a call's result is: on the device that an argument names, or that of what is written, or that of the tensors."""
+    cdef device where = None
+    cdef Tensor t
+    cdef PyObject* value
+    cdef int i
+    if op.sig.device_arg >= 0 and bound.slots[op.sig.device_arg] != <PyObject*>None:
+        where = as_device(<object>bound.slots[op.sig.device_arg])
+    elif op.writes_first:
+        where = (<Tensor>bound.slots[0]).dev
+    else:
+        for i in range(op.sig.tensor_args):
+            value = bound.slots[op.sig.tensor_at[i]]
+            if value != <PyObject*>None and (<Tensor>value).dev.type_code == key:
+                where = (<Tensor>value).dev
+                break
+        else:
+            if op.sig.has_lists:
+                for each in tensors_of(op, bound):
+                    if (<Tensor>each).dev.type_code == key:
+                        where = (<Tensor>each).dev
+                        break
+    if where is not None:
+        code[0], index[0] = where.type_code, where.index_code
+    return 0
+
+
+cdef int arrive(Run run, int kind, int code, int index, str what) except -1:
+    """An operation comes: the one before learns of it, and it learns of its own next where a plan has it."""
+    cdef mt_context* told = kernel_context()
+    cdef Planned* following
+    release(run, kind, code, index)
+    settle(run, code, index)
+    run.open, run.kind, run.code, run.index, run.what, run.pieces = True, kind, code, index, what, 0
+    told.device, told.device_index, told.position = code, index, run.position
+    told.encoded = <int32_t>buffer_at(run.table, index).encoded if code == KEY_NPU else 0
+    run.position += 1
+    if run.course is None:
+        tell(run, MT_NEXT_UNKNOWN, 0, -1)
+    elif run.position == run.course.count:
+        tell(run, MT_NEXT_END, 0, -1)
+    else:
+        following = &run.course.steps[run.position]
+        tell(run, following.kind, following.code, following.index)
+    return 0
+
+
+cdef int tell(Run run, int kind, int code, int index) except -1:
+    """What the open operation is told of its next."""
+    cdef mt_context* told = kernel_context()
+    told.next, told.next_device, told.next_device_index = kind, code, index
+    told.commit_and_continue = kind == MT_NEXT_UNKNOWN or kind != MT_NEXT_END and continues(run, code, index)
+    return 0
+
+
+cdef inline bint continues(Run run, int code, int index) noexcept:
+    """Whether an operation is on the device of the one before."""
+    return code == run.code and (index == run.index or index < 0)
+
+
+cdef int settle(Run run, int code, int index) except -1:
+    """An operation and its next are known: where the device changes, the command buffer ends."""
+    if run.open:
+        run.open = False
+        if run.code == KEY_NPU and not continues(run, code, index):
+            commit(buffer_at(run.table, run.index))
+    return 0
+
+
+cdef int end_operation() except -1:
+    """The operation that runs has queued all its work, or holds it back, or has failed."""
+    cdef Run run = <Run>thread_state().run
+    run.inside = False
+    if not run.holds:
+        close(run)
+    return 0
+
+
+cdef int close(Run run) except -1:
+    """What an operation queued is encoded. With a plan its next is known already."""
+    cdef Planned* following
+    if run.pieces:
+        run.pieces = 0
+        encode_operation(buffer_at(run.table, run.index), run.stream, run.what)
+    if run.course is not None and run.position < run.course.count:
+        following = &run.course.steps[run.position]
+        settle(run, following.code, following.index)
+    return 0
+
+
+cdef int queued(int index, void* stream, str what) except -1:
+    """Something was queued. Outside of any operation it is one of its own."""
+    cdef Run run = <Run>thread_state().run
+    if run.inside and run.code == KEY_NPU and run.index == index:
+        run.pieces += 1
+        run.stream = stream
+    else:
+        encode_operation(buffer_at(run.table, index), stream, what)
+    return 0
+
+
+# ---------------------------------------------------------------- what is held back
+cdef bint holds_launch(Kernel kernel, mt_frame* frame, int index, void* stream, PyObject** args, Py_ssize_t n, list views) except -1:
+    """Whether a launch waits for the next operation: where there is no plan, and the kernel asks."""
+    cdef Run run = <Run>thread_state().run
+    if not run.inside and run.course is None:            # by hand, not by an operator
+        arrive(run, MT_NEXT_KERNEL, KEY_NPU, index, kernel.name)
+    else:
+        release(run, MT_NEXT_KERNEL, KEY_NPU, index)
+    if not kernel.takes_context or run.course is not None or npu_recordings > 0:
+        return False
+    run.held_kernel, run.held_frame, run.held_index, run.held_stream = kernel, frame[0], index, stream
+    run.held_args, run.held_views = tuple([<object>args[i] for i in range(n)]), views
+    run.holds = True
+    return True
+
+
+def hold_call(function):
+    """Calls ``function(context)``, or holds the call back as it does a launch of a kernel that takes a context."""
+    cdef Run run = current_run()
+    if run is None or not run.inside or run.course is not None or run.code != KEY_NPU or npu_recordings > 0:
+        function(runtime_context())
+        return
+    release(run, MT_NEXT_DELEGATE, run.code, run.index)
+    run.held_call, run.holds = function, True
+
+
+cdef int release(Run run, int kind, int code, int index) except -1:
+    """Queues what is held back, now that its next is known. The run holds nothing then, whatever that raises."""
+    cdef tuple args
+    cdef object call, views
+    cdef Kernel kernel
+    cdef bint inside = run.inside
+    cdef mt_frame frame
+    if not run.holds:
+        return 0
+    kernel, args, views, call = run.held_kernel, run.held_args, run.held_views, run.held_call
+    frame = run.held_frame
+    run.holds = False
+    run.held_kernel = run.held_args = run.held_views = run.held_call = None
+    tell(run, kind, code, index)
+    run.inside = True
+    try:
+        if call is not None:
+            call(runtime_context())
+        else:
+            queue_launch(kernel, &frame, run.held_index, run.held_stream, <PyObject**>&(<PyTupleObject*>args).ob_item[0],
+                         PyTuple_GET_SIZE(args))
+    finally:
+        run.inside = inside
+        if not inside:
+            close(run)
+    return 0
+
+
+cdef extern from *:
+    ctypedef struct PyTupleObject:
+        PyObject* ob_item[1]
+
+
+cdef int release_held() except -1:
+    """Somebody asks for a stream, or a device: nothing is held back from them."""
+    cdef Run run = current_run()
+    if run is not None and run.holds:
+        release(run, MT_NEXT_UNKNOWN, 0, -1)
+    return 0
+
+
+def host_waits(int index):
+    """The host is about to read or write memory of an NPU: what a run has queued there is committed and waited for.
+
+    Whether that was the current stream's work; else the caller waits for it.
+    """
+    cdef Run run = current_run()
+    cdef CommandBuffer buffer
+    cdef int64_t before
+    if run is None:
+        return False
+    release_held()
+    if run.pieces and run.index == index:                # of the operation that runs
+        run.pieces = 0
+        encode_operation(buffer_at(run.table, index), run.stream, run.what)
+    buffer = buffer_at(run.table, index)
+    before = buffer.waits
+    commit_and_wait(buffer)
+    return buffer.waits != before and buffer.stream == npu_stream_of(index)
+
+
+def in_run():
+    """Whether the calling thread's operations are followed."""
+    return thread_state().run != NULL
+
+
+cold.begins_operation = begins_operation
+cold.end_operation = end_operation
+cold.holds_launch = holds_launch
+cold.queued = queued
+cold.release_held = release_held
