@@ -7,6 +7,7 @@ import argparse
 from rich.console import Console
 
 from benchmarks import (
+    adaptive_commit,
     autograd_calls,
     corpus,
     generated_call,
@@ -29,6 +30,7 @@ GROUPS = {
     "launches": launch.results,
     "profiles": profiled.results,
     "the simulated NPU": simulated_npu.results,
+    "adaptive committing": adaptive_commit.results,
     "kernels compiled": kernel_builds.results,
     "start-up": start_up.results,
     "the core, built again": rebuild.results,

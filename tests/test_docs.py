@@ -102,3 +102,17 @@ def test_the_picture_drawer_refuses_what_is_not_there(tmp_path):
         draw(json.loads((PICTURE / "step.json").read_text()), "nothing")
     with pytest.raises(ValueError, match="no slices"):
         draw({"traceEvents": []})
+
+
+def test_the_page_of_scheduling(repo_root, tmp_path, child_env):
+    """Its files are generated from and compiled, its code runs from top to bottom, and prints what it says."""
+    text = (repo_root / "docs/scheduling.md").read_text()
+    for name, body in re.findall(r"```(?:yaml|cpp)\n(?:#|//) file: (\S+)\n(.*?)```", text, re.DOTALL):
+        (tmp_path / name).write_text(body)
+    subprocess.run([sys.executable, "-m", "mtcodegen", "ops.yaml"], cwd=tmp_path, env=child_env, check=True, timeout=60)
+    (tmp_path / "page.py").write_text("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)))
+    done = subprocess.run(
+        [sys.executable, "page.py"], cwd=tmp_path, env=child_env, capture_output=True, text=True, timeout=300
+    )
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert done.stdout == "".join(re.findall(r"```text\n(.*?)```", text, re.DOTALL))

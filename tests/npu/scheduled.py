@@ -17,7 +17,17 @@ _ascendc = KernelLauncher.from_source("contexts", ["contexts.cpp"], relative_to=
 _c = KernelLauncher.from_source("contexts_cpu", ["contexts.c"], relative_to=__file__)
 _shrink = KernelLauncher.from_source("softshrink", [EXAMPLE / "softshrink.cpp"])
 
-NAMES = ("size", "next", "device", "index", "next_device", "next_index", "commit_and_continue", "position", "operations")
+NAMES = (
+    "size",
+    "next",
+    "device",
+    "index",
+    "next_device",
+    "next_index",
+    "commit_and_continue",
+    "position",
+    "operations",
+)
 UNKNOWN, END, KERNEL, DELEGATE = range(4)  # enum mt_next
 CPU, NPU = 1, 4  # enum mt_device
 seen = []  # the contexts of `python_tell`

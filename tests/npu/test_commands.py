@@ -175,7 +175,14 @@ def test_a_kernel_is_told_of_its_next(way):
 
 
 def test_a_kernel_outside_of_any_run_knows_where_it_is_and_nothing_else():
-    unknown = {"next": UNKNOWN, "next_device": 0, "next_index": -1, "commit_and_continue": 1, "position": -1, "operations": -1}
+    unknown = {
+        "next": UNKNOWN,
+        "next_device": 0,
+        "next_index": -1,
+        "commit_and_continue": 1,
+        "position": -1,
+        "operations": -1,
+    }
     for device, code, index in (("npu", NPU, 0), ("cpu", CPU, -1)):
         found = told(OPS.tell(numbers(device=device)))
         assert found == {**unknown, "size": 48, "device": code, "index": index}
@@ -219,7 +226,12 @@ def test_a_python_kernel_takes_a_context():
     with plan.follow():
         two(x)
     first, second = scheduled.seen
-    assert (first.next_kind, str(first.next_device), first.position, first.commit_and_continue) == ("kernel", "npu:0", 0, True)
+    assert (first.next_kind, str(first.next_device), first.position, first.commit_and_continue) == (
+        "kernel",
+        "npu:0",
+        0,
+        True,
+    )
     assert (second.next_kind, second.next_device, second.commit_and_continue) == ("end", None, False)
     assert first.plan is plan and str(first.device) == "npu:0"
     scheduled.seen.clear()
@@ -234,7 +246,9 @@ def test_the_header_and_the_core_number_devices_alike():
 
 def test_a_struct_of_a_newer_header_is_refused():
     kernel = scheduled._ascendc.bind("newer", (npu.ptr, npu.context))
-    with pytest.raises(RuntimeError, match=r"kernel newer, argument 2: compiled with an mt_context of 56 bytes.*has 48"):
+    with pytest.raises(
+        RuntimeError, match=r"kernel newer, argument 2: compiled with an mt_context of 56 bytes.*has 48"
+    ):
         kernel(1, numbers(1), None)
 
 
@@ -330,20 +344,21 @@ def test_a_full_buffer_commits_and_follows_the_device(kernels):
 
     def on_a_fresh_thread():
         buffer, x = torch.npu.command_buffer(), numbers()
-        assert buffer.bound == fill_one(buffer, x) == 64  # nothing is known of the device yet
+        assert buffer.bound == fill_one(buffer, x) == 256  # nothing is known of the device yet
         npu.synchronize()  # it was drained before the next one is full
         found.append(fill_one(buffer, x))
         found.append(buffer.bound)
+        npu.synchronize()
         gate = Gate(kernels)
-        with npu.stream(gate.stream):  # held up
-            for _ in range(5):
+        with npu.stream(gate.stream):  # held up: the first fence there is still to come
+            for _ in range(2):
                 fill_one(buffer, x)
             found.append(buffer.bound)
             gate.open()
             buffer.commit_and_wait()
 
     run_in_thread(on_a_fresh_thread)
-    assert found == [64, 128, 16]
+    assert found == [256, 512, 512]
 
 
 def run_in_thread(function):

@@ -68,7 +68,6 @@ FUNCTIONS = {
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
     "silu": nn.functional.silu,
-    "leaky_relu": lambda x: nn.functional.leaky_relu(x, 0.1),
     "reciprocal": torch.reciprocal,
     "neg": torch.neg,
     "minimum": lambda x: torch.minimum(x, x * 2),
@@ -127,6 +126,7 @@ def test_other_dtypes_and_shapes_are_refused():
     with pytest.raises(DelegateError, match="tensors of int64; it lowers float32 and float64"):
         torch.npu.lower(Function(lambda x: x + 1), torch.ones(2, dtype=torch.int64), delegate="cpu_c")
     with pytest.raises(DelegateError, match=r"a tensor of shape \[3\] beside the output's \[2, 3\]"):
+
         class Two(nn.Module):
             def forward(self, x, y):
                 return x + y
@@ -212,7 +212,9 @@ def test_a_gradient_of_a_gradient_is_a_clear_error():
 def test_other_inputs_than_it_was_lowered_for():
     x, y = inputs(5)
     low = torch.npu.lower(Chain().requires_grad_(False), x, y, delegate="cpu_c", name="narrow")
-    with pytest.raises(ValueError, match=r"lowered::narrow was lowered for \(float32\[5\] on cpu, float32\[5\] on cpu\), got"):
+    with pytest.raises(
+        ValueError, match=r"lowered::narrow was lowered for \(float32\[5\] on cpu, float32\[5\] on cpu\), got"
+    ):
         low(x, torch.ones(6))
     with pytest.raises(ValueError, match="got"):
         low(x)

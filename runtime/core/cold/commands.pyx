@@ -14,11 +14,12 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.tuple cimport PyTuple_GET_SIZE
-from libc.stdint cimport int32_t, int64_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
 from mindtorch_v2._core cimport (
-    ARG_OPT_TENSOR_LIST, ARG_TENSOR_LIST, KEY_CPU, KEY_NPU, MT_MAX_NPUS, MT_NEXT_DELEGATE, MT_NEXT_END, MT_NEXT_KERNEL,
+    ARG_OPT_TENSOR_LIST, ARG_TENSOR_LIST, KEY_NPU, MT_FLOAT_REGISTERS, MT_INT_REGISTERS, MT_MAX_NPUS, MT_NEXT_DELEGATE, MT_NEXT_END, MT_NEXT_KERNEL,
     MT_NEXT_UNKNOWN, Bound, Kernel, OpOverload, Tensor, acl, as_device, cold, device, device_at, kernel_context, mt_context,
     mt_frame, npu_enter, npu_error, npu_recordings, npu_stream_of, operators, queue_launch, thread_state,
 )
@@ -28,9 +29,9 @@ cdef extern from "cpython_glue.h":      # for tracebacks without frames of the c
 
 cdef enum:
     ACL_EVENT_SYNC = 1
-    FEWEST = 16                # operations that a command buffer has room for, at least and at most
+    FEWEST = 128               # operations that a command buffer has room for: below, its fences would be felt
     MOST = 1024
-    AT_FIRST = 64
+    AT_FIRST = 256
 
 cdef list NEXT_NAMES = ["unknown", "end", "kernel", "delegate"]
 cdef object wait_for_stream = None       # (handle) -> ACL's code: a wait that Ctrl-C ends
@@ -92,9 +93,9 @@ cdef str _name_of(object function):
 
 cdef object note(str what, int index, str name):
     """For who reads along; None otherwise."""
-    cdef Run run = current_run()
-    if run is not None and run.log is not None:
-        run.log.append((what, f"npu:{index}", name))
+    cdef void* run = thread_state().run
+    if run != NULL and (<Run>run).log is not None:
+        (<Run>run).log.append((what, f"npu:{index}", name))
 
 
 cdef int encode_operation(CommandBuffer self, void* stream, str name) except -1:
@@ -345,7 +346,8 @@ cdef class Run:
     cdef list table                        # the thread's command buffers
     cdef void* outer                       # the run that this one is inside of
     cdef mt_context outer_context
-    cdef bint begun, inside                # an operation runs
+    cdef bint begun
+    cdef bint inside, viewing              # an operation runs; or a view, which is none
     # the latest operation, until its next is known
     cdef bint open
     cdef int kind, code, index
@@ -408,8 +410,11 @@ cdef bint begins_operation(OpOverload op, int key, Bound* bound) except -1:
     cdef Run run = <Run>thread_state().run
     cdef int code = key, index = -1
     cdef PyObject* first
-    if run.inside or op.makes_views and not op.mutates:  # a view runs nothing
+    if run.inside:
         return False
+    if op.makes_views and not op.mutates:                # it may copy, as `contiguous` does, but is no operation
+        run.inside = run.viewing = True
+        return True
     place_of(op, key, bound, &code, &index)
     if run.course is not None:
         if run.position >= run.course.count or not as_planned(&run.course.steps[run.position], op, code, index, bound):
@@ -451,8 +456,10 @@ cdef int arrive(Run run, int kind, int code, int index, str what) except -1:
     """An operation comes: the one before learns of it, and it learns of its own next where a plan has it."""
     cdef mt_context* told = kernel_context()
     cdef Planned* following
-    release(run, kind, code, index)
-    settle(run, code, index)
+    if run.holds:
+        release(run, kind, code, index)
+    if run.open:
+        settle(run, code, index)
     run.open, run.kind, run.code, run.index, run.what, run.pieces = True, kind, code, index, what, 0
     told.device, told.device_index, told.position = code, index, run.position
     told.encoded = <int32_t>buffer_at(run.table, index).encoded if code == KEY_NPU else 0
@@ -493,7 +500,9 @@ cdef int end_operation() except -1:
     """The operation that runs has queued all its work, or holds it back, or has failed."""
     cdef Run run = <Run>thread_state().run
     run.inside = False
-    if not run.holds:
+    if run.viewing:
+        run.viewing = False
+    elif not run.holds:
         close(run)
     return 0
 
@@ -513,7 +522,7 @@ cdef int close(Run run) except -1:
 cdef int queued(int index, void* stream, str what) except -1:
     """Something was queued. Outside of any operation it is one of its own."""
     cdef Run run = <Run>thread_state().run
-    if run.inside and run.code == KEY_NPU and run.index == index:
+    if run.inside and not run.viewing and run.code == KEY_NPU and run.index == index:
         run.pieces += 1
         run.stream = stream
     else:
@@ -522,17 +531,17 @@ cdef int queued(int index, void* stream, str what) except -1:
 
 
 # ---------------------------------------------------------------- what is held back
-cdef bint holds_launch(Kernel kernel, mt_frame* frame, int index, void* stream, PyObject** args, Py_ssize_t n, list views) except -1:
+cdef bint holds_launch(Kernel kernel, mt_frame* frame, int index, void* stream, tuple args, list views) except -1:
     """Whether a launch waits for the next operation: where there is no plan, and the kernel asks."""
     cdef Run run = <Run>thread_state().run
     if not run.inside and run.course is None:            # by hand, not by an operator
         arrive(run, MT_NEXT_KERNEL, KEY_NPU, index, kernel.name)
-    else:
+    elif run.holds:
         release(run, MT_NEXT_KERNEL, KEY_NPU, index)
-    if not kernel.takes_context or run.course is not None or npu_recordings > 0:
+    if not kernel.takes_context or run.course is not None or run.viewing or npu_recordings > 0:
         return False
-    run.held_kernel, run.held_frame, run.held_index, run.held_stream = kernel, frame[0], index, stream
-    run.held_args, run.held_views = tuple([<object>args[i] for i in range(n)]), views
+    memcpy(&run.held_frame, frame, (MT_INT_REGISTERS + MT_FLOAT_REGISTERS + kernel.words) * sizeof(uint64_t))
+    run.held_kernel, run.held_index, run.held_stream, run.held_args, run.held_views = kernel, index, stream, args, views
     run.holds = True
     return True
 
@@ -552,25 +561,23 @@ cdef int release(Run run, int kind, int code, int index) except -1:
     cdef tuple args
     cdef object call, views
     cdef Kernel kernel
-    cdef bint inside = run.inside
-    cdef mt_frame frame
+    cdef bint inside = run.inside, viewing = run.viewing
     if not run.holds:
         return 0
     kernel, args, views, call = run.held_kernel, run.held_args, run.held_views, run.held_call
-    frame = run.held_frame
     run.holds = False
     run.held_kernel = run.held_args = run.held_views = run.held_call = None
     tell(run, kind, code, index)
-    run.inside = True
+    run.inside, run.viewing = True, False
     try:
         if call is not None:
             call(runtime_context())
         else:
-            queue_launch(kernel, &frame, run.held_index, run.held_stream, <PyObject**>&(<PyTupleObject*>args).ob_item[0],
+            queue_launch(kernel, &run.held_frame, run.held_index, run.held_stream, <PyObject**>&(<PyTupleObject*>args).ob_item[0],
                          PyTuple_GET_SIZE(args))
     finally:
-        run.inside = inside
-        if not inside:
+        run.inside, run.viewing = inside, viewing
+        if not inside or viewing:
             close(run)
     return 0
 
@@ -582,9 +589,9 @@ cdef extern from *:
 
 cdef int release_held() except -1:
     """Somebody asks for a stream, or a device: nothing is held back from them."""
-    cdef Run run = current_run()
-    if run is not None and run.holds:
-        release(run, MT_NEXT_UNKNOWN, 0, -1)
+    cdef void* run = thread_state().run
+    if run != NULL and (<Run>run).holds:
+        release(<Run>run, MT_NEXT_UNKNOWN, 0, -1)
     return 0
 
 

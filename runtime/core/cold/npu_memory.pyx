@@ -10,7 +10,7 @@ from mindtorch_v2._core cimport (
     npu_recordings, npu_stream_of, set_allocator,
 )
 
-from mindtorch_v2._core import OutOfMemoryError
+from mindtorch_v2._core import OutOfMemoryError, npu_note
 
 cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
     pass
@@ -18,6 +18,7 @@ cdef extern from "cpython_glue.h":      # for tracebacks without frames of the c
 cdef enum:
     ACL_OUT_OF_MEMORY = 207001
     ACL_HBM = 1
+    ACL_DEVICE_TO_DEVICE = 3
     NPU_SMALLEST_BLOCK = 512
 
 cdef enum:                     # what is counted for each NPU
@@ -278,6 +279,25 @@ cdef int mark_tensors(PyObject** args, Py_ssize_t n, void* stream) except -1:
 def npu_record_stream(Tensor t not None, uintptr_t stream):
     """Says that work on a stream (by handle) uses the tensor, so its memory is not reused before that work is done."""
     npu_allocator.used_on(t.storage.data, <void*>stream)
+
+
+cdef inline void* first_byte(Tensor t) noexcept:
+    return <char*>t.storage.data + t.offset * t.dt.itemsize
+
+
+def npu_copy_within(Tensor destination not None, Tensor source not None, size_t nbytes):
+    """Queues a copy of bytes between contiguous tensors of one NPU on its current stream."""
+    cdef int status, index = destination.dev.index_code, previous = npu_enter(index)
+    cdef void* stream
+    cold.release_held()
+    stream = npu_stream_of(index)
+    status = acl.copy(first_byte(destination), nbytes, first_byte(source), nbytes, ACL_DEVICE_TO_DEVICE, stream)
+    npu_enter(previous)
+    if status != 0:
+        raise npu_error(status, "aclrtMemcpyAsync")
+    npu_allocator.used_on(destination.storage.data, stream)
+    npu_allocator.used_on(source.storage.data, stream)
+    npu_note(index, <uintptr_t>stream, "a copy")
 
 
 def npu_empty_cache():

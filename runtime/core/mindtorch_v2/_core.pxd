@@ -439,6 +439,7 @@ cdef struct AclEntryPoints:
     int (*record_event)(void*, void*) noexcept nogil
     int (*wait_event)(void*, void*) noexcept nogil
     int (*query_event)(void*, int*) noexcept nogil
+    int (*copy)(void*, size_t, void*, size_t, int, void*) noexcept nogil
     int (*capture_info)(void*, int*, void**) noexcept nogil      # NULL where CANN is too old to capture
 
 cdef AclEntryPoints acl
@@ -485,7 +486,7 @@ cdef struct Cold:
     # commands
     bint (*begins_operation)(OpOverload op, int key, Bound* bound) except -1
     int (*end_operation)() except -1
-    bint (*holds_launch)(Kernel self, mt_frame* frame, int index, void* stream, PyObject** args, Py_ssize_t n, list held) except -1
+    bint (*holds_launch)(Kernel self, mt_frame* frame, int index, void* stream, tuple args, list held) except -1
     int (*queued)(int index, void* stream, str what) except -1
     int (*release_held)() except -1
     # npu_memory

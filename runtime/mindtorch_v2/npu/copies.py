@@ -42,11 +42,4 @@ def across(destination: Tensor, source: Tensor, nbytes: int) -> None:
 
 def within(destination: Tensor, source: Tensor, nbytes: int) -> None:
     """Queues a copy of bytes within an NPU on the current stream."""
-    index = destination.get_device()
-    with on_device(index):
-        stream = _core.npu_current_stream(index)
-        kind = acl.DEVICE_TO_DEVICE
-        opened().call("aclrtMemcpyAsync", destination.data_ptr(), nbytes, source.data_ptr(), nbytes, kind, stream)
-    _core.npu_note(index, stream, "a copy")
-    _core.npu_record_stream(destination, stream)
-    _core.npu_record_stream(source, stream)
+    _core.npu_copy_within(destination, source, nbytes)

@@ -29,7 +29,6 @@ _EXPRESSIONS: Mapping[str, str] = {
     "aten::div.Tensor": "{self} / {other}",
     "aten::div.Scalar": "{self} / {other}",
     "aten::exp": "exp{f}({self})",
-    "aten::leaky_relu": "{self} > 0 ? {self} : {self} * {negative_slope}",
     "aten::log": "log{f}({self})",
     "aten::maximum": "{self} > {other} || {self} != {self} ? {self} : {other}",
     "aten::minimum": "{self} < {other} || {self} != {self} ? {self} : {other}",

@@ -10,7 +10,7 @@ from ..autograd import no_grad
 from .delegates import BackendInitContext, Delegate, register_delegate
 from .errors import DelegateError, NpuError
 from .graphs import NPUGraph, graph
-from .streams import Event, Stream, current_stream
+from .streams import current_stream
 from .tracing import Function, tensors_in
 
 __all__ = ["GraphDelegate"]
@@ -35,7 +35,7 @@ class GraphDelegate(Delegate):
         self._state = list(state)
         self._graph = NPUGraph()
         self._lock = threading.Lock()  # one replay at a time has the inputs and outputs of the capture
-        self._last: tuple[Stream, Event] | None = None
+        self._stream = current_stream(context.device)  # of the latest replay
         try:
             with no_grad():
                 module(*self._inputs)  # kernels are built, and first calls made, before the capture
@@ -56,13 +56,11 @@ class GraphDelegate(Delegate):
                 )
         stream = current_stream(self._inputs[0].device)
         with self._lock, no_grad():
-            if self._last is not None and self._last[0] != stream:
-                stream.wait_event(self._last[1])
+            if self._stream != stream:
+                stream.wait_stream(self._stream)
+                self._stream = stream
             for captured, given in zip(self._inputs, inputs, strict=True):
                 captured.copy_(given)
             self._graph.replay()
             for made, captured in zip(outputs, self._outputs, strict=True):
                 made.copy_(captured)
-            event = Event() if self._last is None else self._last[1]
-            event.record(stream)
-            self._last = stream, event

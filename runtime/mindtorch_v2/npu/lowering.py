@@ -59,7 +59,9 @@ def lower(
     state = dict([*module.named_parameters(), *module.named_buffers()])
     for what, value in (*((f"input {i}", v) for i, v in enumerate(example_inputs)), *state.items()):
         if value.device != device:
-            raise DelegateError(f"lower(): {what} is on {value.device}, and input 0 on {device}: all must be on one device")
+            raise DelegateError(
+                f"lower(): {what} is on {value.device}, and input 0 on {device}: all must be on one device"
+            )
     if device.type not in cls.device_types:
         raise DelegateError(
             f"delegate {delegate!r} runs on {' or '.join(cls.device_types)}, and the example inputs are on {device}"
@@ -67,7 +69,9 @@ def lower(
     found = trace(module, example_inputs)
     for output in _outputs_of(found):
         if output.device != device:
-            raise DelegateError(f"lower(): an output is on {output.device}: a lowered module stays on its device, {device}")
+            raise DelegateError(
+                f"lower(): an output is on {output.device}: a lowered module stays on its device, {device}"
+            )
     made = cls()
     context = BackendInitContext(name, device, found, next_kind, next_device)
     inputs = [value.detach() for value in example_inputs]
@@ -84,8 +88,9 @@ class LoweredModule(Module):
     def __init__(self, module: Module, delegate: Delegate, context: BackendInitContext) -> None:
         super().__init__()
         self.original, self.name = module, context.name
-        self._names = tuple(context.trace.state)
-        self._expected = [_form(value) for value in context.trace.inputs]
+        self._expected = [(value.shape, value.dtype, value.device) for value in context.trace.inputs]
+        places = _places(module)
+        self._places = [places[name] for name in context.trace.state]
         result = context.trace.result
         self._single, self._listed = isinstance(result, Tensor), isinstance(result, list)
         self._lib = _define(context, module, delegate)
@@ -93,14 +98,12 @@ class LoweredModule(Module):
 
     def forward(self, *inputs: Tensor) -> Any:
         """What ``original(*inputs)`` returns, by one operation. Raises ValueError for other inputs than it was lowered for."""
-        got = [_form(value) for value in inputs]
-        if got != self._expected:
+        if [_form(value) for value in inputs] != self._expected:
+            expected, got = (", ".join(map(_shown, forms)) for forms in (self._expected, map(_form, inputs)))
             raise ValueError(
-                f"{NAMESPACE}::{self.name} was lowered for ({', '.join(self._expected)}), got ({', '.join(got)}); lower "
-                "the module for these inputs, too"
+                f"{NAMESPACE}::{self.name} was lowered for ({expected}), got ({got}); lower the module for these inputs, too"
             )
-        state = dict([*self.original.named_parameters(), *self.original.named_buffers()])
-        outputs = self._op(list(inputs), [state[name] for name in self._names])
+        outputs = self._op(list(inputs), [registry[key] for registry, key in self._places])
         return outputs[0] if self._single else list(outputs) if self._listed else tuple(outputs)
 
     def extra_repr(self) -> str:
@@ -108,17 +111,34 @@ class LoweredModule(Module):
         return f"{NAMESPACE}::{self.name}"
 
 
-def _form(value: Any) -> str:
-    if not isinstance(value, Tensor):
-        return type(value).__name__
-    return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)} on {value.device}"
+_Form = tuple[Any, Any, Any]  # shape, dtype, device
+
+
+def _form(value: Any) -> _Form:
+    return (value.shape, value.dtype, value.device) if isinstance(value, Tensor) else (type(value).__name__, None, None)
+
+
+def _shown(form: _Form) -> str:
+    shape, dtype, device = form
+    return str(shape) if dtype is None else f"{str(dtype).removeprefix('torch.')}{list(shape)} on {device}"
+
+
+def _places(module: Module) -> dict[str, tuple[dict[str, Any], str]]:
+    """Where each parameter and buffer of a module is kept, by its full name."""
+    found = {}
+    for prefix, part in module.named_modules():
+        for registry in (part._parameters, part._buffers):
+            found.update({f"{prefix}.{key}" if prefix else key: (registry, key) for key in registry})
+    return found
 
 
 def _outputs_of(found: Trace) -> list[Tensor]:
     """What a module returns: a tensor, or a flat list or tuple of them."""
     result = [found.result] if isinstance(found.result, Tensor) else found.result
     if not isinstance(result, (list, tuple)) or not result or not all(isinstance(value, Tensor) for value in result):
-        raise DelegateError(f"lower(): a module returns a tensor, or a list or tuple of tensors, got {found.result!r:.60}")
+        raise DelegateError(
+            f"lower(): a module returns a tensor, or a list or tuple of tensors, got {found.result!r:.60}"
+        )
     return list(result)
 
 
@@ -166,9 +186,7 @@ def _backward(module_of: Any, name: str, names: tuple[str, ...], ctx: Any, grads
         )
     count = ctx.counts[0]
     wanted = [needed for each in ctx.needs_input_grad for needed in each]
-    leaves = [
-        value.detach().requires_grad_(needed) for value, needed in zip(ctx.saved_tensors, wanted, strict=True)
-    ]
+    leaves = [value.detach().requires_grad_(needed) for value, needed in zip(ctx.saved_tensors, wanted, strict=True)]
     with enable_grad():
         result = functional_call(module, dict(zip(names, leaves[count:], strict=True)), tuple(leaves[:count]))
         outputs = list(tensors_in(result))

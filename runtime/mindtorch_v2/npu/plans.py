@@ -61,16 +61,16 @@ class ExecutionPlan:
                 (
                     what
                     for what, one, other in (
-                        ("operator", planned.operator, op.name()),
-                        ("device", planned.device, str(device)),
-                        ("shapes", list(planned.inputs), [tuple(shape) for shape in shapes]),
+                        ("another operator", planned.operator, op.name()),
+                        ("another device", planned.device, str(device)),
+                        ("other shapes", list(planned.inputs), [tuple(shape) for shape in shapes]),
                     )
                     if one != other
                 ),
-                "operator, which was defined anew",
+                "an operator that was defined anew",
             )
             problem = (
-                f"another {differs} at operation {position}: planned was {planned.operator} on {planned.device} with "
+                f"{differs} at operation {position}: planned was {planned.operator} on {planned.device} with "
                 f"shapes {_listed(planned.inputs)}, got {got}"
             )
         return PlanError(

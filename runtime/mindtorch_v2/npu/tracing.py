@@ -25,6 +25,9 @@ class _Fake(Tensor):
     __torch_function__ = _core.disabled_torch_function
     meta: Tensor  # of its shape
 
+    def __repr__(self) -> str:
+        return f"<a tensor of shape {list(self.shape)} on {self.device}, without values>"
+
     @classmethod
     def __torch_dispatch__(cls, func: OpOverload, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise PlanError(
@@ -116,9 +119,9 @@ class _Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         device = _place_of(func, args, kwargs)
-        metas: dict[int, Tensor] = {}
+        metas: dict[int, Tensor] = {}  # what each stands for, by its identity
         result = self._on_meta(func, args, kwargs, metas)
-        result = _map(result, lambda value: metas.get(id(value)) or _claiming(value, device))
+        result = _map(result, lambda value: metas[id(value)] if id(value) in metas else _claiming(value, device))
         call = Call(func, tuple(args), kwargs, tuple(tensors_in(result)), str(device))
         (self.views if is_view(func) else self.calls).append(call)
         return result
