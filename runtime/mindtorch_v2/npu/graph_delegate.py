@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from .. import _core
 from .._core import RuntimeContext, Tensor
 from ..autograd import no_grad
 from .delegates import BackendInitContext, Delegate, register_delegate
 from .errors import DelegateError, NpuError
 from .graphs import NPUGraph, graph
-from .streams import current_stream
+from .streams import ExternalStream, current_stream
 from .tracing import Function, tensors_in
 
 __all__ = ["GraphDelegate"]
@@ -30,17 +31,17 @@ class GraphDelegate(Delegate):
         self, context: BackendInitContext, module: Function, inputs: Sequence[Tensor], state: Sequence[Tensor]
     ) -> None:
         """Captures the module. What it runs must be able to: no copies to the host, no operators that fall back to it."""
-        self._name = context.name
+        self._name, self._index = context.name, context.device.index
         self._inputs = [value.clone() for value in inputs]
         self._state = list(state)
         self._graph = NPUGraph()
         self._lock = threading.Lock()  # one replay at a time has the inputs and outputs of the capture
-        self._stream = current_stream(context.device)  # of the latest replay
+        self._stream = _core.npu_current_stream(self._index)  # of the latest replay, by its handle
         try:
             with no_grad():
                 module(*self._inputs)  # kernels are built, and first calls made, before the capture
                 with graph(self._graph):
-                    self._outputs = list(tensors_in(module(*self._inputs)))
+                    self._outputs = [value.contiguous() for value in tensors_in(module(*self._inputs))]
         except NpuError as error:
             raise DelegateError(f"it cannot be captured as a graph: {error}") from error
 
@@ -54,13 +55,13 @@ class GraphDelegate(Delegate):
                     f"{self._name}: parameter or buffer {at} is another tensor than when the graph was captured: copy new "
                     "values into it, or lower the module again"
                 )
-        stream = current_stream(self._inputs[0].device)
-        with self._lock, no_grad():
+        stream = _core.npu_current_stream(self._index)
+        with self._lock:
             if self._stream != stream:
-                stream.wait_stream(self._stream)
+                current_stream(self._index).wait_stream(ExternalStream(self._stream, self._index))
                 self._stream = stream
             for captured, given in zip(self._inputs, inputs, strict=True):
-                captured.copy_(given)
+                _core.npu_copy_within(captured, given.contiguous(), captured.nbytes)
             self._graph.replay()
             for made, captured in zip(outputs, self._outputs, strict=True):
-                made.copy_(captured)
+                _core.npu_copy_within(made, captured, made.nbytes)
