@@ -219,6 +219,11 @@ def test_a_storage_is_pickled_with_its_bytes() -> None:
     assert pickle.loads(pickle.dumps(mindtorch_v2.zeros(0).untyped_storage())).nbytes() == 0
 
 
-def test_a_storage_elsewhere_is_not_pickled() -> None:
-    with pytest.raises(NotImplementedError, match="npu:0"):
-        pickle.dumps(mindtorch_v2.ones(3, device="npu").untyped_storage())
+@pytest.mark.parametrize("device", ["npu", "meta"])
+def test_a_storage_elsewhere_is_copied_there(device: str) -> None:
+    storage = mindtorch_v2.arange(3.0).to(device).untyped_storage()
+    for copied in (pickle.loads(pickle.dumps(storage)), copy.deepcopy(storage)):
+        assert (copied.device, copied.nbytes()) == (storage.device, 12)
+        if device != "meta":
+            assert copied.data_ptr() != storage.data_ptr()
+            assert mindtorch_v2.empty(0, device=device).set_(copied).tolist() == [0, 1, 2]
