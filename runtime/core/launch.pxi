@@ -216,16 +216,18 @@ cdef object call_kernel(object callable, PyObject** args, size_t nargsf, PyObjec
 cdef object launch_on_cpu(Kernel self, PyObject** args, Py_ssize_t n):
     cdef Launch call
     cdef int32_t status
+    cdef void* address
     cdef list held = [] if self.has_host else None
     if self.address == NULL:
         resolve_address(self)
+    address = self.address                                # while it is ours to read: another thread may find it, too
     call.elements, call.device = 0, 0
     fill_arguments(self, args, n, &call, held)
     if call.elements < RELEASE_GIL_FROM:
-        status = mt_invoke(self.address, &call.frame, self.floats, self.words)
+        status = mt_invoke(address, &call.frame, self.floats, self.words)
     else:
         with nogil:
-            status = mt_invoke(self.address, &call.frame, self.floats, self.words)
+            status = mt_invoke(address, &call.frame, self.floats, self.words)
     if status != 0 or mt_stopped:
         mt_check_stopped()
         if status != 0:

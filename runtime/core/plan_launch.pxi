@@ -32,6 +32,7 @@ cdef int launch_step(Program p, Frame* f, Step* s, Kernel k) except -1:
     cdef uint64_t* frame = <uint64_t*>&call.frame
     cdef uint64_t* word
     cdef int* operand = p.pool + s.a
+    cdef void* address
     cdef PyObject* t
     cdef int i, how, kind, status
     cdef int64_t elements = 0
@@ -39,6 +40,7 @@ cdef int launch_step(Program p, Frame* f, Step* s, Kernel k) except -1:
         return launch_boxed(p, f, s, k)
     if k.address == NULL:
         resolve_address(k)
+    address = k.address                               # see `launch_on_cpu`
     for i in range(k.nargs):
         word, kind, how = frame + k.slots[i], k.kinds[i], operand[0]
         if how == BY_TENSOR:
@@ -65,10 +67,10 @@ cdef int launch_step(Program p, Frame* f, Step* s, Kernel k) except -1:
             put_boxed(p, f, s, k, i, operand_value(k, i, f, how, operand[1]), word)
         operand += 2
     if elements < RELEASE_GIL_FROM:
-        status = mt_invoke(k.address, &call.frame, k.floats, k.words)
+        status = mt_invoke(address, &call.frame, k.floats, k.words)
     else:
         with nogil:
-            status = mt_invoke(k.address, &call.frame, k.floats, k.words)
+            status = mt_invoke(address, &call.frame, k.floats, k.words)
     if status != 0 or mt_stopped:
         mt_check_stopped()
         if status != 0:

@@ -86,21 +86,25 @@ def gradients() -> None:
 
 def interrupts() -> None:
     """Signals arrive while kernels of several threads run, and ask for them."""
-    seen = []
-    signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
-    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+    seen: list[int] = []
     x = torch.ones(256, 256)
 
     def work() -> Any:
+        y = x @ x
         while len(seen) < 4:
             y = x @ x
         return y[0, 0].item()
 
+    before = signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
     worker = threading.Thread(target=work)
-    worker.start()
-    assert work() == 256
-    worker.join()
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+        worker.start()
+        assert work() == 256
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        worker.join()
+        signal.signal(signal.SIGALRM, before)
 
 
 def queues() -> None:
