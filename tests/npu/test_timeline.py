@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gzip
 import json
 import os
@@ -20,6 +21,7 @@ import mindtorch_v2 as torch
 from mindtorch_v2 import _core, npu
 from mindtorch_v2.autograd import _chrome_trace
 from mindtorch_v2.autograd._recording import Recording, Span
+from mindtorch_v2.npu import timeline
 from tests.npu.conftest import on, simulator_only
 
 Event = dict[str, Any]
@@ -127,11 +129,15 @@ def test_copies_and_waits(tmp_path: Path, x: torch.Tensor) -> None:
 
 def test_a_replay_is_a_span_around_its_kernels(tmp_path: Path, x: torch.Tensor) -> None:
     graph = npu.NPUGraph()
-    with npu.graph(graph):
-        x.exp() * x
     with npu.profile(tmp_path / "trace.json"):
+        with npu.graph(graph):
+            x.exp() * x
         graph.replay()
     events = traced(tmp_path / "trace.json")
+    (capture,) = slices(events, "capture")
+    launches = slices(events, "launch")
+    assert [e["name"] for e in launches] == ["launch exp_f32", "launch mul_f32"]
+    assert all(inside(launch, capture) for launch in launches)
     (replay,), (run,) = slices(events, "replay"), slices(events, "graph")
     kernels = slices(events, "kernel")
     assert [e["name"] for e in kernels] == ["exp_f32", "mul_f32"]
@@ -331,6 +337,10 @@ def test_a_name_of_any_text_is_written(tmp_path: Path) -> None:
         pass
     events = json.loads(gzip.decompress((tmp_path / "trace.json.gz").read_bytes()))["traceEvents"]
     assert [e["name"] for e in slices(events, "user_annotation")] == [label]
+
+
+def test_the_layout_of_a_span_is_that_of_the_header() -> None:
+    assert ctypes.sizeof(timeline.Timed) == 144
 
 
 def test_a_recording_without_devices_is_a_trace() -> None:

@@ -263,6 +263,18 @@ def test_stacks_lead_to_the_line(tmp_path: Path) -> None:
     assert any("test_stacks_lead_to_the_line" in line.split(";")[-1] for line in lines)
 
 
+def test_backward_has_the_stack_of_the_call_that_recorded_it() -> None:
+    def forward(x: Any) -> Any:
+        return x.exp()
+
+    x = ours.ones(3, requires_grad=True)
+    with cpu(ours, with_stack=True) as p:
+        forward(x).backward(ours.ones(3))
+    stacks = {event.name: event.stack for event in p.events()}
+    assert stacks["ExpBackward0"][0].endswith(": forward")
+    assert stacks["ExpBackward0"] == stacks["aten::exp"]
+
+
 def test_operations_in_floating_point() -> None:
     def case(torch: Any) -> Any:
         a = torch.ones(8, 4)

@@ -100,6 +100,7 @@ def events_of(recording: Recording, use_device: str | None, memory: bool, flops:
     found = EventList([*events, *loose], use_device=use_device, profile_memory=memory, with_flops=flops)
     found.sort(key=lambda event: (event.time_range.start, -event.time_range.end))
     found._build_tree()
+    _give_backward_its_stacks(found)
     found += _add_kernels(recording, owners, events, microseconds, use_device)
     return found
 
@@ -135,6 +136,20 @@ def _event(
         activity_type=span.category,
         device_resource_id=span.thread,
     )
+
+
+def _give_backward_its_stacks(events: EventList) -> None:
+    """Where a node was recorded says more than where backward was called."""
+    recorded_at: dict[int, list[str]] = {}
+    for event in events:
+        if event.sequence_nr >= 0 and event.scope != BACKWARD_SCOPE and not event.name.startswith("autograd::engine"):
+            recorded_at.setdefault(event.sequence_nr, event.stack)
+    for event in events:
+        around = event
+        while around is not None and around.scope != BACKWARD_SCOPE:
+            around = around.cpu_parent
+        if around is not None:
+            event.stack = recorded_at.get(around.sequence_nr, [])
 
 
 def _lists(shapes: Sequence[Any] | None) -> list[Any]:

@@ -120,7 +120,6 @@ CATEGORIES = {
     "aclrtSynchronizeEvent": "wait",
     "aclrtRecordEvent": "event",
     "aclrtStreamWaitEvent": "event",
-    "aclmdlRICaptureBegin": "capture",
     "aclmdlRIExecuteAsync": "replay",
 }
 # What an older CANN may lack: a call of it says so, and all else works.

@@ -117,6 +117,7 @@ class NPUGraph:
         self._stream, self._pool, self._updates = stream, (0, number), Updates(stream.device_index)
         self._capture = ExitStack()
         self._capture.callback(_core.npu_end_recording, model)
+        self._capture.enter_context(_core.span("capture", f"on npu:{stream.device_index}"))
         self._capture.enter_context(kept_in(self._updates.needed))
         if auto_dispatch_capture:
             self._capture.enter_context(self._updates)

@@ -76,7 +76,7 @@ typedef struct mtsim_timed {
     char name[64];   /* a kernel's, a copy's way ("host to device") */
 } mtsim_timed;
 
-/* From now on what streams do is recorded, until mtsim_timeline_stop(): at most `most` spans, which take 160 bytes each;
+/* From now on what streams do is recorded, until mtsim_timeline_stop(): at most `most` spans, which take 144 bytes each;
  * the rest is counted. What was recorded before is forgotten. What began before the start is left out; a task that runs
  * at the stop is recorded when it ends, so synchronise before. Of a graph each run is a span and each of its tasks. */
 MTSIM_API void mtsim_timeline_start(size_t most);

@@ -66,7 +66,7 @@ private:
         if (!task.always && (replay_.failed.load() || stream_.abandoned())) {
             return;
         }
-        if (!Timeline::get().on()) {
+        if (!Timeline::on()) {
             task.run(stream_);
             return;
         }

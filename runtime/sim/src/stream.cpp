@@ -97,7 +97,7 @@ void Stream::work() {
         } finish{*this, position};
         const bool stopped = stopped_.load(std::memory_order_acquire);
         Slot& slot = slots_[position % kSlots];
-        if (!Timeline::get().on()) {
+        if (!Timeline::on()) {
             slot.execute(*this, stopped);
             continue;
         }

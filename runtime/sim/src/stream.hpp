@@ -129,7 +129,7 @@ public:
             }
         }
         slots_[position % kSlots].emplace(std::forward<Task>(task));
-        if (Timeline::get().on()) {
+        if (Timeline::on()) {
             queued_[position % kSlots] = Timeline::stamp();
         }
         submitted_.store(position + 1, std::memory_order_seq_cst);

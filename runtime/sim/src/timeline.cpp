@@ -11,6 +11,8 @@
 
 namespace mtsim {
 
+static_assert(sizeof(mtsim_timed) == 144, "the Python side reads spans of this layout");
+
 Timeline& Timeline::get() {
     static Timeline* const timeline = new Timeline;  // never destroyed: workers outlive static objects
     return *timeline;

@@ -49,7 +49,7 @@ class Timeline {
 public:
     static Timeline& get();
 
-    bool on() const { return on_.load(std::memory_order_relaxed); }
+    static bool on() { return on_.load(std::memory_order_relaxed); }
     static std::int64_t now();
     static Queued stamp();  // of the calling thread, now
 
@@ -63,7 +63,7 @@ public:
              std::int64_t begin);
 
 private:
-    std::atomic<bool> on_{false};
+    static inline std::atomic<bool> on_{false};
     std::mutex mutex_;  // guards what follows
     std::int64_t started_ = 0;
     std::size_t most_ = 0;
@@ -74,15 +74,14 @@ private:
 // Runs `body`, and tells of it where somebody records.
 template <class Task, class Body>
 void run_told(const Task& task, const Stream* stream, std::int32_t device, Body body) {
-    Timeline& timeline = Timeline::get();
-    if (!timeline.on()) {
+    if (!Timeline::on()) {
         body();
         return;
     }
     const Label label = label_of(task);
     const Queued queued = Timeline::stamp();
     body();
-    timeline.add(label, stream, device, 0, queued, queued.time);
+    Timeline::get().add(label, stream, device, 0, queued, queued.time);
 }
 
 }  // namespace mtsim
