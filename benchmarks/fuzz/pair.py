@@ -58,6 +58,7 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the worker)
+        self._folder = tempfile.TemporaryDirectory()  # where calls write that take a file's name
 
     @property
     def process_id(self) -> int | None:
@@ -77,12 +78,13 @@ class Worker:
             f"worker.main({self.library!r}, {there.fileno()}, {limits})",
         ))  # fmt: skip
         env = sanitized.environment(sanitized.ADDRESS, ASAN_OPTIONS) if self.stage is not None else dict(os.environ)
-        env["PYTHONPATH"] = os.pathsep.join([str(ROOT), env.get("PYTHONPATH", "")])
+        found = [str(Path(place).resolve()) for place in env.get("PYTHONPATH", "").split(os.pathsep) if place]
+        env["PYTHONPATH"] = os.pathsep.join([str(ROOT), *found])
         self._said.seek(0)
         self._said.truncate()
         self._process = subprocess.Popen(
             [sys.executable, "-c", code], env=env, stdin=subprocess.DEVNULL, stdout=self._said, stderr=self._said,
-            pass_fds=[there.fileno()], start_new_session=True,
+            pass_fds=[there.fileno()], start_new_session=True, cwd=self._folder.name,
         )  # fmt: skip
         there.close()
         self._connection = Connection(here.detach())
@@ -174,3 +176,4 @@ class Worker:
         if self._process is not None:
             self._ended()
         self._said.close()
+        self._folder.cleanup()
