@@ -116,3 +116,9 @@ def test_the_page_of_scheduling(repo_root, tmp_path, child_env):
     )
     assert (done.stderr, done.returncode) == ("", 0)
     assert done.stdout == "".join(re.findall(r"```text\n(.*?)```", text, re.DOTALL))
+
+
+def test_the_page_of_what_is_there_is_what_the_yaml_declares() -> None:
+    from benchmarks import coverage
+
+    assert coverage.PAGE.read_text("utf-8") == coverage.text(), "run `python -m benchmarks.coverage`"

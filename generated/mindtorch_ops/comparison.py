@@ -6,10 +6,39 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import broadcast_shapes, desc, empty, f64, one_of
+from mindtorch_v2.library.definitions import broadcast_shapes, can_cast, desc, empty, f64, one_of
 from mindtorch_v2.npu import KernelLauncher
 
-__all__ = ["eq", "ge", "gt", "le", "logical_and", "logical_or", "logical_xor", "lt", "ne"]
+__all__ = [
+    "eq",
+    "eq_",
+    "ge",
+    "ge_",
+    "greater",
+    "greater_",
+    "greater_equal",
+    "greater_equal_",
+    "gt",
+    "gt_",
+    "le",
+    "le_",
+    "less",
+    "less_",
+    "less_equal",
+    "less_equal_",
+    "logical_and",
+    "logical_and_",
+    "logical_or",
+    "logical_or_",
+    "logical_xor",
+    "logical_xor_",
+    "lt",
+    "lt_",
+    "ne",
+    "ne_",
+    "not_equal",
+    "not_equal_",
+]
 
 _lib = Library("aten", "FRAGMENT")
 _libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relative_to=__file__)
@@ -28,6 +57,36 @@ def _eq_tensor(op, self, other):
     op.not_differentiable()
 
 
+@_lib.operator(
+    "eq_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _eq__tensor(op, self, other):
+    """The in-place variant of ``eq.Tensor``."""
+    op.check(
+        can_cast(torch.bool, self.dtype),
+        message=f"result type {torch.bool} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_eq"], desc(self), desc(other), desc(self))
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "eq.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _eq_tensor_out(op):
+    """The out variant of ``eq.Tensor``."""
+    op.variant_of(torch.ops.aten.eq.Tensor)
+    op.not_implemented()
+
+
 @_lib.operator("eq.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _eq_scalar(op, self, other):
     """`eq` with a number."""
@@ -38,6 +97,39 @@ def _eq_scalar(op, self, other):
         op.python("mindtorch_v2.kernels.numbers:eq")
     op.python("mindtorch_v2.kernels.numbers:eq", device="any")
     op.not_differentiable()
+
+
+@_lib.operator(
+    "eq_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _eq__scalar(op, self, other):
+    """The in-place variant of ``eq.Scalar``."""
+    op.check(
+        can_cast(torch.bool, self.dtype),
+        message=f"result type {torch.bool} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        op.launch("CPU", _libmindtorch_cpu["mt_eq_scalar"], desc(self), f64(other), desc(self))
+    else:
+        op.compute(self.copy_(torch.ops.aten.eq(self, other)), device="CPU")
+    op.compute(self.copy_(torch.ops.aten.eq(self, other)), device="any")
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "eq.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _eq_scalar_out(op):
+    """The out variant of ``eq.Scalar``."""
+    op.variant_of(torch.ops.aten.eq.Scalar)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -53,6 +145,67 @@ def _ne_tensor(op, self, other):
     op.not_differentiable()
 
 
+@_lib.operator(
+    "ne_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _ne__tensor(op, self, other):
+    """The in-place variant of ``ne.Tensor``."""
+    op.check(
+        can_cast(torch.bool, self.dtype),
+        message=f"result type {torch.bool} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_ne"], desc(self), desc(other), desc(self))
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "ne.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _ne_tensor_out(op):
+    """The out variant of ``ne.Tensor``."""
+    op.variant_of(torch.ops.aten.ne.Tensor)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "not_equal.Tensor(Tensor self, Tensor other) -> Tensor", tags="pointwise", variants=("function", "method")
+)
+def _not_equal_tensor(op):
+    """Another name of ``ne.Tensor``."""
+    op.variant_of(torch.ops.aten.ne.Tensor)
+
+
+@_lib.operator(
+    "not_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _not_equal__tensor(op):
+    """Another name of ``ne_.Tensor``."""
+    op.variant_of(torch.ops.aten.ne_.Tensor)
+
+
+@_lib.operator(
+    "not_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _not_equal_tensor_out(op):
+    """Another name of ``ne.Tensor_out``."""
+    op.variant_of(torch.ops.aten.ne.Tensor_out)
+    op.not_implemented()
+
+
 @_lib.operator("ne.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _ne_scalar(op, self, other):
     """`ne` with a number."""
@@ -63,6 +216,70 @@ def _ne_scalar(op, self, other):
         op.python("mindtorch_v2.kernels.numbers:ne")
     op.python("mindtorch_v2.kernels.numbers:ne", device="any")
     op.not_differentiable()
+
+
+@_lib.operator(
+    "ne_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _ne__scalar(op, self, other):
+    """The in-place variant of ``ne.Scalar``."""
+    op.check(
+        can_cast(torch.bool, self.dtype),
+        message=f"result type {torch.bool} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        op.launch("CPU", _libmindtorch_cpu["mt_ne_scalar"], desc(self), f64(other), desc(self))
+    else:
+        op.compute(self.copy_(torch.ops.aten.ne(self, other)), device="CPU")
+    op.compute(self.copy_(torch.ops.aten.ne(self, other)), device="any")
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "ne.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _ne_scalar_out(op):
+    """The out variant of ``ne.Scalar``."""
+    op.variant_of(torch.ops.aten.ne.Scalar)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "not_equal.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method")
+)
+def _not_equal_scalar(op):
+    """Another name of ``ne.Scalar``."""
+    op.variant_of(torch.ops.aten.ne.Scalar)
+
+
+@_lib.operator(
+    "not_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _not_equal__scalar(op):
+    """Another name of ``ne_.Scalar``."""
+    op.variant_of(torch.ops.aten.ne_.Scalar)
+
+
+@_lib.operator(
+    "not_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _not_equal_scalar_out(op):
+    """Another name of ``ne.Scalar_out``."""
+    op.variant_of(torch.ops.aten.ne.Scalar_out)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -78,6 +295,65 @@ def _lt_tensor(op, self, other):
     op.not_differentiable()
 
 
+@_lib.operator(
+    "lt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _lt__tensor(op, self, other):
+    """The in-place variant of ``lt.Tensor``."""
+    op.check(
+        can_cast(torch.bool, self.dtype),
+        message=f"result type {torch.bool} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_lt"], desc(self), desc(other), desc(self))
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "lt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _lt_tensor_out(op):
+    """The out variant of ``lt.Tensor``."""
+    op.variant_of(torch.ops.aten.lt.Tensor)
+    op.not_implemented()
+
+
+@_lib.operator("less.Tensor(Tensor self, Tensor other) -> Tensor", tags="pointwise", variants=("function", "method"))
+def _less_tensor(op):
+    """Another name of ``lt.Tensor``."""
+    op.variant_of(torch.ops.aten.lt.Tensor)
+
+
+@_lib.operator(
+    "less_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _less__tensor(op):
+    """Another name of ``lt_.Tensor``."""
+    op.variant_of(torch.ops.aten.lt_.Tensor)
+
+
+@_lib.operator(
+    "less.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _less_tensor_out(op):
+    """Another name of ``lt.Tensor_out``."""
+    op.variant_of(torch.ops.aten.lt.Tensor_out)
+    op.not_implemented()
+
+
 @_lib.operator("lt.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _lt_scalar(op, self, other):
     """`lt` with a number."""
@@ -88,6 +364,68 @@ def _lt_scalar(op, self, other):
         op.python("mindtorch_v2.kernels.numbers:lt")
     op.python("mindtorch_v2.kernels.numbers:lt", device="any")
     op.not_differentiable()
+
+
+@_lib.operator(
+    "lt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _lt__scalar(op, self, other):
+    """The in-place variant of ``lt.Scalar``."""
+    op.check(
+        can_cast(torch.bool, self.dtype),
+        message=f"result type {torch.bool} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        op.launch("CPU", _libmindtorch_cpu["mt_lt_scalar"], desc(self), f64(other), desc(self))
+    else:
+        op.compute(self.copy_(torch.ops.aten.lt(self, other)), device="CPU")
+    op.compute(self.copy_(torch.ops.aten.lt(self, other)), device="any")
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "lt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _lt_scalar_out(op):
+    """The out variant of ``lt.Scalar``."""
+    op.variant_of(torch.ops.aten.lt.Scalar)
+    op.not_implemented()
+
+
+@_lib.operator("less.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
+def _less_scalar(op):
+    """Another name of ``lt.Scalar``."""
+    op.variant_of(torch.ops.aten.lt.Scalar)
+
+
+@_lib.operator(
+    "less_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _less__scalar(op):
+    """Another name of ``lt_.Scalar``."""
+    op.variant_of(torch.ops.aten.lt_.Scalar)
+
+
+@_lib.operator(
+    "less.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _less_scalar_out(op):
+    """Another name of ``lt.Scalar_out``."""
+    op.variant_of(torch.ops.aten.lt.Scalar_out)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -103,6 +441,67 @@ def _le_tensor(op, self, other):
     op.not_differentiable()
 
 
+@_lib.operator(
+    "le_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _le__tensor(op, self, other):
+    """The in-place variant of ``le.Tensor``."""
+    op.check(
+        can_cast(torch.bool, self.dtype),
+        message=f"result type {torch.bool} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_le"], desc(self), desc(other), desc(self))
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "le.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _le_tensor_out(op):
+    """The out variant of ``le.Tensor``."""
+    op.variant_of(torch.ops.aten.le.Tensor)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "less_equal.Tensor(Tensor self, Tensor other) -> Tensor", tags="pointwise", variants=("function", "method")
+)
+def _less_equal_tensor(op):
+    """Another name of ``le.Tensor``."""
+    op.variant_of(torch.ops.aten.le.Tensor)
+
+
+@_lib.operator(
+    "less_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _less_equal__tensor(op):
+    """Another name of ``le_.Tensor``."""
+    op.variant_of(torch.ops.aten.le_.Tensor)
+
+
+@_lib.operator(
+    "less_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _less_equal_tensor_out(op):
+    """Another name of ``le.Tensor_out``."""
+    op.variant_of(torch.ops.aten.le.Tensor_out)
+    op.not_implemented()
+
+
 @_lib.operator("le.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _le_scalar(op, self, other):
     """`le` with a number."""
@@ -113,6 +512,70 @@ def _le_scalar(op, self, other):
         op.python("mindtorch_v2.kernels.numbers:le")
     op.python("mindtorch_v2.kernels.numbers:le", device="any")
     op.not_differentiable()
+
+
+@_lib.operator(
+    "le_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _le__scalar(op, self, other):
+    """The in-place variant of ``le.Scalar``."""
+    op.check(
+        can_cast(torch.bool, self.dtype),
+        message=f"result type {torch.bool} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        op.launch("CPU", _libmindtorch_cpu["mt_le_scalar"], desc(self), f64(other), desc(self))
+    else:
+        op.compute(self.copy_(torch.ops.aten.le(self, other)), device="CPU")
+    op.compute(self.copy_(torch.ops.aten.le(self, other)), device="any")
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "le.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _le_scalar_out(op):
+    """The out variant of ``le.Scalar``."""
+    op.variant_of(torch.ops.aten.le.Scalar)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "less_equal.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method")
+)
+def _less_equal_scalar(op):
+    """Another name of ``le.Scalar``."""
+    op.variant_of(torch.ops.aten.le.Scalar)
+
+
+@_lib.operator(
+    "less_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _less_equal__scalar(op):
+    """Another name of ``le_.Scalar``."""
+    op.variant_of(torch.ops.aten.le_.Scalar)
+
+
+@_lib.operator(
+    "less_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _less_equal_scalar_out(op):
+    """Another name of ``le.Scalar_out``."""
+    op.variant_of(torch.ops.aten.le.Scalar_out)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -128,6 +591,65 @@ def _gt_tensor(op, self, other):
     op.not_differentiable()
 
 
+@_lib.operator(
+    "gt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _gt__tensor(op, self, other):
+    """The in-place variant of ``gt.Tensor``."""
+    op.check(
+        can_cast(torch.bool, self.dtype),
+        message=f"result type {torch.bool} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_gt"], desc(self), desc(other), desc(self))
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "gt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _gt_tensor_out(op):
+    """The out variant of ``gt.Tensor``."""
+    op.variant_of(torch.ops.aten.gt.Tensor)
+    op.not_implemented()
+
+
+@_lib.operator("greater.Tensor(Tensor self, Tensor other) -> Tensor", tags="pointwise", variants=("function", "method"))
+def _greater_tensor(op):
+    """Another name of ``gt.Tensor``."""
+    op.variant_of(torch.ops.aten.gt.Tensor)
+
+
+@_lib.operator(
+    "greater_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _greater__tensor(op):
+    """Another name of ``gt_.Tensor``."""
+    op.variant_of(torch.ops.aten.gt_.Tensor)
+
+
+@_lib.operator(
+    "greater.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _greater_tensor_out(op):
+    """Another name of ``gt.Tensor_out``."""
+    op.variant_of(torch.ops.aten.gt.Tensor_out)
+    op.not_implemented()
+
+
 @_lib.operator("gt.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _gt_scalar(op, self, other):
     """`gt` with a number."""
@@ -138,6 +660,68 @@ def _gt_scalar(op, self, other):
         op.python("mindtorch_v2.kernels.numbers:gt")
     op.python("mindtorch_v2.kernels.numbers:gt", device="any")
     op.not_differentiable()
+
+
+@_lib.operator(
+    "gt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _gt__scalar(op, self, other):
+    """The in-place variant of ``gt.Scalar``."""
+    op.check(
+        can_cast(torch.bool, self.dtype),
+        message=f"result type {torch.bool} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        op.launch("CPU", _libmindtorch_cpu["mt_gt_scalar"], desc(self), f64(other), desc(self))
+    else:
+        op.compute(self.copy_(torch.ops.aten.gt(self, other)), device="CPU")
+    op.compute(self.copy_(torch.ops.aten.gt(self, other)), device="any")
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "gt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _gt_scalar_out(op):
+    """The out variant of ``gt.Scalar``."""
+    op.variant_of(torch.ops.aten.gt.Scalar)
+    op.not_implemented()
+
+
+@_lib.operator("greater.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
+def _greater_scalar(op):
+    """Another name of ``gt.Scalar``."""
+    op.variant_of(torch.ops.aten.gt.Scalar)
+
+
+@_lib.operator(
+    "greater_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _greater__scalar(op):
+    """Another name of ``gt_.Scalar``."""
+    op.variant_of(torch.ops.aten.gt_.Scalar)
+
+
+@_lib.operator(
+    "greater.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _greater_scalar_out(op):
+    """Another name of ``gt.Scalar_out``."""
+    op.variant_of(torch.ops.aten.gt.Scalar_out)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -153,6 +737,67 @@ def _ge_tensor(op, self, other):
     op.not_differentiable()
 
 
+@_lib.operator(
+    "ge_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _ge__tensor(op, self, other):
+    """The in-place variant of ``ge.Tensor``."""
+    op.check(
+        can_cast(torch.bool, self.dtype),
+        message=f"result type {torch.bool} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_ge"], desc(self), desc(other), desc(self))
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "ge.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _ge_tensor_out(op):
+    """The out variant of ``ge.Tensor``."""
+    op.variant_of(torch.ops.aten.ge.Tensor)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "greater_equal.Tensor(Tensor self, Tensor other) -> Tensor", tags="pointwise", variants=("function", "method")
+)
+def _greater_equal_tensor(op):
+    """Another name of ``ge.Tensor``."""
+    op.variant_of(torch.ops.aten.ge.Tensor)
+
+
+@_lib.operator(
+    "greater_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _greater_equal__tensor(op):
+    """Another name of ``ge_.Tensor``."""
+    op.variant_of(torch.ops.aten.ge_.Tensor)
+
+
+@_lib.operator(
+    "greater_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _greater_equal_tensor_out(op):
+    """Another name of ``ge.Tensor_out``."""
+    op.variant_of(torch.ops.aten.ge.Tensor_out)
+    op.not_implemented()
+
+
 @_lib.operator("ge.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _ge_scalar(op, self, other):
     """`ge` with a number."""
@@ -166,16 +811,110 @@ def _ge_scalar(op, self, other):
 
 
 @_lib.operator(
+    "ge_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _ge__scalar(op, self, other):
+    """The in-place variant of ``ge.Scalar``."""
+    op.check(
+        can_cast(torch.bool, self.dtype),
+        message=f"result type {torch.bool} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        op.launch("CPU", _libmindtorch_cpu["mt_ge_scalar"], desc(self), f64(other), desc(self))
+    else:
+        op.compute(self.copy_(torch.ops.aten.ge(self, other)), device="CPU")
+    op.compute(self.copy_(torch.ops.aten.ge(self, other)), device="any")
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "ge.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _ge_scalar_out(op):
+    """The out variant of ``ge.Scalar``."""
+    op.variant_of(torch.ops.aten.ge.Scalar)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "greater_equal.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method")
+)
+def _greater_equal_scalar(op):
+    """Another name of ``ge.Scalar``."""
+    op.variant_of(torch.ops.aten.ge.Scalar)
+
+
+@_lib.operator(
+    "greater_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _greater_equal__scalar(op):
+    """Another name of ``ge_.Scalar``."""
+    op.variant_of(torch.ops.aten.ge_.Scalar)
+
+
+@_lib.operator(
+    "greater_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _greater_equal_scalar_out(op):
+    """Another name of ``ge.Scalar_out``."""
+    op.variant_of(torch.ops.aten.ge.Scalar_out)
+    op.not_implemented()
+
+
+@_lib.operator(
     "logical_and(Tensor self, Tensor other) -> Tensor",
     tags="pointwise",
     variants=("function", "method"),
     device_check="CPUScalars",
 )
-def logical_and(op, self, other):
+def _logical_and_default(op, self, other):
     """`and` of the truth of two elements."""
     out = op.returns(empty(broadcast_shapes(self.shape, other.shape), torch.bool, self))
     op.launch("CPU", _libmindtorch_cpu["mt_logical_and"], desc(self), desc(other), desc(out))
     op.not_differentiable()
+
+
+@_lib.operator(
+    "logical_and_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def logical_and_(op, self, other):
+    """The in-place variant of ``logical_and``."""
+    op.check(
+        can_cast(torch.bool, self.dtype),
+        message=f"result type {torch.bool} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_logical_and"], desc(self), desc(other), desc(self))
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "logical_and.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _logical_and_out(op):
+    """The out variant of ``logical_and``."""
+    op.variant_of(torch.ops.aten.logical_and.default)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -184,11 +923,41 @@ def logical_and(op, self, other):
     variants=("function", "method"),
     device_check="CPUScalars",
 )
-def logical_or(op, self, other):
+def _logical_or_default(op, self, other):
     """`or` of the truth of two elements."""
     out = op.returns(empty(broadcast_shapes(self.shape, other.shape), torch.bool, self))
     op.launch("CPU", _libmindtorch_cpu["mt_logical_or"], desc(self), desc(other), desc(out))
     op.not_differentiable()
+
+
+@_lib.operator(
+    "logical_or_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def logical_or_(op, self, other):
+    """The in-place variant of ``logical_or``."""
+    op.check(
+        can_cast(torch.bool, self.dtype),
+        message=f"result type {torch.bool} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_logical_or"], desc(self), desc(other), desc(self))
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "logical_or.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _logical_or_out(op):
+    """The out variant of ``logical_or``."""
+    op.variant_of(torch.ops.aten.logical_or.default)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -197,16 +966,65 @@ def logical_or(op, self, other):
     variants=("function", "method"),
     device_check="CPUScalars",
 )
-def logical_xor(op, self, other):
+def _logical_xor_default(op, self, other):
     """`xor` of the truth of two elements."""
     out = op.returns(empty(broadcast_shapes(self.shape, other.shape), torch.bool, self))
     op.launch("CPU", _libmindtorch_cpu["mt_logical_xor"], desc(self), desc(other), desc(out))
     op.not_differentiable()
 
 
+@_lib.operator(
+    "logical_xor_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def logical_xor_(op, self, other):
+    """The in-place variant of ``logical_xor``."""
+    op.check(
+        can_cast(torch.bool, self.dtype),
+        message=f"result type {torch.bool} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_logical_xor"], desc(self), desc(other), desc(self))
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "logical_xor.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _logical_xor_out(op):
+    """The out variant of ``logical_xor``."""
+    op.variant_of(torch.ops.aten.logical_xor.default)
+    op.not_implemented()
+
+
 eq = torch.ops.aten.eq
+eq_ = torch.ops.aten.eq_
 ne = torch.ops.aten.ne
+ne_ = torch.ops.aten.ne_
+not_equal = torch.ops.aten.not_equal
+not_equal_ = torch.ops.aten.not_equal_
 lt = torch.ops.aten.lt
+lt_ = torch.ops.aten.lt_
+less = torch.ops.aten.less
+less_ = torch.ops.aten.less_
 le = torch.ops.aten.le
+le_ = torch.ops.aten.le_
+less_equal = torch.ops.aten.less_equal
+less_equal_ = torch.ops.aten.less_equal_
 gt = torch.ops.aten.gt
+gt_ = torch.ops.aten.gt_
+greater = torch.ops.aten.greater
+greater_ = torch.ops.aten.greater_
 ge = torch.ops.aten.ge
+ge_ = torch.ops.aten.ge_
+greater_equal = torch.ops.aten.greater_equal
+greater_equal_ = torch.ops.aten.greater_equal_
+logical_and = torch.ops.aten.logical_and
+logical_or = torch.ops.aten.logical_or
+logical_xor = torch.ops.aten.logical_xor

@@ -6,142 +6,705 @@ from typing import overload
 from mindtorch_v2 import Tensor
 from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 
-__all__ = ["eq", "ge", "gt", "le", "logical_and", "logical_or", "logical_xor", "lt", "ne"]
+__all__ = [
+    "eq",
+    "eq_",
+    "ge",
+    "ge_",
+    "greater",
+    "greater_",
+    "greater_equal",
+    "greater_equal_",
+    "gt",
+    "gt_",
+    "le",
+    "le_",
+    "less",
+    "less_",
+    "less_equal",
+    "less_equal_",
+    "logical_and",
+    "logical_and_",
+    "logical_or",
+    "logical_or_",
+    "logical_xor",
+    "logical_xor_",
+    "lt",
+    "lt_",
+    "ne",
+    "ne_",
+    "not_equal",
+    "not_equal_",
+]
 
 class _EqTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
+class _EqTensorOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _EqScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
+class _EqScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor: ...
+
 class _EqOverloads(OpOverloadPacket):
     Tensor: _EqTensor
+    Tensor_out: _EqTensorOut
     Scalar: _EqScalar
+    Scalar_out: _EqScalarOut
 
 class _Eq(_EqOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """self == other, as bool."""
     @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``eq.Tensor``."""
+    @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`eq` with a number."""
+    @overload
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``eq.Scalar``."""
 
 eq: _Eq
+
+class _EqInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _EqInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _EqInPlaceOverloads(OpOverloadPacket):
+    Tensor: _EqInPlaceTensor
+    Scalar: _EqInPlaceScalar
+
+class _EqInPlace(_EqInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """The in-place variant of ``eq.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """The in-place variant of ``eq.Scalar``."""
+
+eq_: _EqInPlace
 
 class _NeTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
+class _NeTensorOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _NeScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
+class _NeScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor: ...
+
 class _NeOverloads(OpOverloadPacket):
     Tensor: _NeTensor
+    Tensor_out: _NeTensorOut
     Scalar: _NeScalar
+    Scalar_out: _NeScalarOut
 
 class _Ne(_NeOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """self != other, as bool."""
     @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``ne.Tensor``."""
+    @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`ne` with a number."""
+    @overload
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``ne.Scalar``."""
 
 ne: _Ne
+
+class _NeInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _NeInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _NeInPlaceOverloads(OpOverloadPacket):
+    Tensor: _NeInPlaceTensor
+    Scalar: _NeInPlaceScalar
+
+class _NeInPlace(_NeInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """The in-place variant of ``ne.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """The in-place variant of ``ne.Scalar``."""
+
+ne_: _NeInPlace
+
+class _NotEqualTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _NotEqualTensorOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _NotEqualScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _NotEqualScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor: ...
+
+class _NotEqualOverloads(OpOverloadPacket):
+    Tensor: _NotEqualTensor
+    Tensor_out: _NotEqualTensorOut
+    Scalar: _NotEqualScalar
+    Scalar_out: _NotEqualScalarOut
+
+class _NotEqual(_NotEqualOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``ne.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """Another name of ``ne.Tensor_out``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """Another name of ``ne.Scalar``."""
+    @overload
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor:
+        """Another name of ``ne.Scalar_out``."""
+
+not_equal: _NotEqual
+
+class _NotEqualInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _NotEqualInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _NotEqualInPlaceOverloads(OpOverloadPacket):
+    Tensor: _NotEqualInPlaceTensor
+    Scalar: _NotEqualInPlaceScalar
+
+class _NotEqualInPlace(_NotEqualInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``ne_.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """Another name of ``ne_.Scalar``."""
+
+not_equal_: _NotEqualInPlace
 
 class _LtTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
+class _LtTensorOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _LtScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
+class _LtScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor: ...
+
 class _LtOverloads(OpOverloadPacket):
     Tensor: _LtTensor
+    Tensor_out: _LtTensorOut
     Scalar: _LtScalar
+    Scalar_out: _LtScalarOut
 
 class _Lt(_LtOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """self < other, as bool."""
     @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``lt.Tensor``."""
+    @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`lt` with a number."""
+    @overload
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``lt.Scalar``."""
 
 lt: _Lt
+
+class _LtInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _LtInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _LtInPlaceOverloads(OpOverloadPacket):
+    Tensor: _LtInPlaceTensor
+    Scalar: _LtInPlaceScalar
+
+class _LtInPlace(_LtInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """The in-place variant of ``lt.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """The in-place variant of ``lt.Scalar``."""
+
+lt_: _LtInPlace
+
+class _LessTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _LessTensorOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _LessScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _LessScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor: ...
+
+class _LessOverloads(OpOverloadPacket):
+    Tensor: _LessTensor
+    Tensor_out: _LessTensorOut
+    Scalar: _LessScalar
+    Scalar_out: _LessScalarOut
+
+class _Less(_LessOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``lt.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """Another name of ``lt.Tensor_out``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """Another name of ``lt.Scalar``."""
+    @overload
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor:
+        """Another name of ``lt.Scalar_out``."""
+
+less: _Less
+
+class _LessInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _LessInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _LessInPlaceOverloads(OpOverloadPacket):
+    Tensor: _LessInPlaceTensor
+    Scalar: _LessInPlaceScalar
+
+class _LessInPlace(_LessInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``lt_.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """Another name of ``lt_.Scalar``."""
+
+less_: _LessInPlace
 
 class _LeTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
+class _LeTensorOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _LeScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
+class _LeScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor: ...
+
 class _LeOverloads(OpOverloadPacket):
     Tensor: _LeTensor
+    Tensor_out: _LeTensorOut
     Scalar: _LeScalar
+    Scalar_out: _LeScalarOut
 
 class _Le(_LeOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """self <= other, as bool."""
     @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``le.Tensor``."""
+    @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`le` with a number."""
+    @overload
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``le.Scalar``."""
 
 le: _Le
+
+class _LeInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _LeInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _LeInPlaceOverloads(OpOverloadPacket):
+    Tensor: _LeInPlaceTensor
+    Scalar: _LeInPlaceScalar
+
+class _LeInPlace(_LeInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """The in-place variant of ``le.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """The in-place variant of ``le.Scalar``."""
+
+le_: _LeInPlace
+
+class _LessEqualTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _LessEqualTensorOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _LessEqualScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _LessEqualScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor: ...
+
+class _LessEqualOverloads(OpOverloadPacket):
+    Tensor: _LessEqualTensor
+    Tensor_out: _LessEqualTensorOut
+    Scalar: _LessEqualScalar
+    Scalar_out: _LessEqualScalarOut
+
+class _LessEqual(_LessEqualOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``le.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """Another name of ``le.Tensor_out``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """Another name of ``le.Scalar``."""
+    @overload
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor:
+        """Another name of ``le.Scalar_out``."""
+
+less_equal: _LessEqual
+
+class _LessEqualInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _LessEqualInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _LessEqualInPlaceOverloads(OpOverloadPacket):
+    Tensor: _LessEqualInPlaceTensor
+    Scalar: _LessEqualInPlaceScalar
+
+class _LessEqualInPlace(_LessEqualInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``le_.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """Another name of ``le_.Scalar``."""
+
+less_equal_: _LessEqualInPlace
 
 class _GtTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
+class _GtTensorOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _GtScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
+class _GtScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor: ...
+
 class _GtOverloads(OpOverloadPacket):
     Tensor: _GtTensor
+    Tensor_out: _GtTensorOut
     Scalar: _GtScalar
+    Scalar_out: _GtScalarOut
 
 class _Gt(_GtOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """self > other, as bool."""
     @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``gt.Tensor``."""
+    @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`gt` with a number."""
+    @overload
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``gt.Scalar``."""
 
 gt: _Gt
+
+class _GtInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _GtInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _GtInPlaceOverloads(OpOverloadPacket):
+    Tensor: _GtInPlaceTensor
+    Scalar: _GtInPlaceScalar
+
+class _GtInPlace(_GtInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """The in-place variant of ``gt.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """The in-place variant of ``gt.Scalar``."""
+
+gt_: _GtInPlace
+
+class _GreaterTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _GreaterTensorOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _GreaterScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _GreaterScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor: ...
+
+class _GreaterOverloads(OpOverloadPacket):
+    Tensor: _GreaterTensor
+    Tensor_out: _GreaterTensorOut
+    Scalar: _GreaterScalar
+    Scalar_out: _GreaterScalarOut
+
+class _Greater(_GreaterOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``gt.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """Another name of ``gt.Tensor_out``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """Another name of ``gt.Scalar``."""
+    @overload
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor:
+        """Another name of ``gt.Scalar_out``."""
+
+greater: _Greater
+
+class _GreaterInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _GreaterInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _GreaterInPlaceOverloads(OpOverloadPacket):
+    Tensor: _GreaterInPlaceTensor
+    Scalar: _GreaterInPlaceScalar
+
+class _GreaterInPlace(_GreaterInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``gt_.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """Another name of ``gt_.Scalar``."""
+
+greater_: _GreaterInPlace
 
 class _GeTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
+class _GeTensorOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _GeScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
+class _GeScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor: ...
+
 class _GeOverloads(OpOverloadPacket):
     Tensor: _GeTensor
+    Tensor_out: _GeTensorOut
     Scalar: _GeScalar
+    Scalar_out: _GeScalarOut
 
 class _Ge(_GeOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """self >= other, as bool."""
     @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``ge.Tensor``."""
+    @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`ge` with a number."""
+    @overload
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``ge.Scalar``."""
 
 ge: _Ge
 
-class _LogicalAnd(OpOverload):
+class _GeInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _GeInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _GeInPlaceOverloads(OpOverloadPacket):
+    Tensor: _GeInPlaceTensor
+    Scalar: _GeInPlaceScalar
+
+class _GeInPlace(_GeInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """The in-place variant of ``ge.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """The in-place variant of ``ge.Scalar``."""
+
+ge_: _GeInPlace
+
+class _GreaterEqualTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _GreaterEqualTensorOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _GreaterEqualScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _GreaterEqualScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor: ...
+
+class _GreaterEqualOverloads(OpOverloadPacket):
+    Tensor: _GreaterEqualTensor
+    Tensor_out: _GreaterEqualTensorOut
+    Scalar: _GreaterEqualScalar
+    Scalar_out: _GreaterEqualScalarOut
+
+class _GreaterEqual(_GreaterEqualOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``ge.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """Another name of ``ge.Tensor_out``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """Another name of ``ge.Scalar``."""
+    @overload
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor:
+        """Another name of ``ge.Scalar_out``."""
+
+greater_equal: _GreaterEqual
+
+class _GreaterEqualInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _GreaterEqualInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _GreaterEqualInPlaceOverloads(OpOverloadPacket):
+    Tensor: _GreaterEqualInPlaceTensor
+    Scalar: _GreaterEqualInPlaceScalar
+
+class _GreaterEqualInPlace(_GreaterEqualInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``ge_.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """Another name of ``ge_.Scalar``."""
+
+greater_equal_: _GreaterEqualInPlace
+
+class _LogicalAndDefault(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _LogicalAndOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _LogicalAndOverloads(OpOverloadPacket):
+    default: _LogicalAndDefault
+    out: _LogicalAndOut
+
+class _LogicalAnd(_LogicalAndOverloads):
+    @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """`and` of the truth of two elements."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``logical_and``."""
 
 logical_and: _LogicalAnd
 
-class _LogicalOr(OpOverload):
+class _LogicalAndInPlace(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """The in-place variant of ``logical_and``."""
+
+logical_and_: _LogicalAndInPlace
+
+class _LogicalOrDefault(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _LogicalOrOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _LogicalOrOverloads(OpOverloadPacket):
+    default: _LogicalOrDefault
+    out: _LogicalOrOut
+
+class _LogicalOr(_LogicalOrOverloads):
+    @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """`or` of the truth of two elements."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``logical_or``."""
 
 logical_or: _LogicalOr
 
-class _LogicalXor(OpOverload):
+class _LogicalOrInPlace(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """The in-place variant of ``logical_or``."""
+
+logical_or_: _LogicalOrInPlace
+
+class _LogicalXorDefault(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _LogicalXorOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _LogicalXorOverloads(OpOverloadPacket):
+    default: _LogicalXorDefault
+    out: _LogicalXorOut
+
+class _LogicalXor(_LogicalXorOverloads):
+    @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """`xor` of the truth of two elements."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``logical_xor``."""
 
 logical_xor: _LogicalXor
+
+class _LogicalXorInPlace(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """The in-place variant of ``logical_xor``."""
+
+logical_xor_: _LogicalXorInPlace

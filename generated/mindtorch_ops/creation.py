@@ -81,27 +81,60 @@ def empty_strided(op):
     "full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     "bool? pin_memory=None) -> Tensor"
 )
-def full(op):
+def _full_default(op):
     """A tensor of the given size filled with a number."""
     op.python("mindtorch_v2.kernels.creation:full", device="any")
+
+
+@_lib.operator(
+    "full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)",
+    tags=("generated", "out"),
+    overlap_check=("Internal", "Partial"),
+)
+def _full_out(op):
+    """The out variant of ``full``."""
+    op.variant_of(torch.ops.aten.full.default)
+    op.not_implemented()
 
 
 @_lib.operator(
     "zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) "
     "-> Tensor"
 )
-def zeros(op):
+def _zeros_default(op):
     """A tensor of the given size filled with 0."""
     op.python("mindtorch_v2.kernels.creation:zeros", device="any")
+
+
+@_lib.operator(
+    "zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
+    tags=("generated", "out"),
+    overlap_check=("Internal", "Partial"),
+)
+def _zeros_out(op):
+    """The out variant of ``zeros``."""
+    op.variant_of(torch.ops.aten.zeros.default)
+    op.not_implemented()
 
 
 @_lib.operator(
     "ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) "
     "-> Tensor"
 )
-def ones(op):
+def _ones_default(op):
     """A tensor of the given size filled with 1."""
     op.python("mindtorch_v2.kernels.creation:ones", device="any")
+
+
+@_lib.operator(
+    "ones.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
+    tags=("generated", "out"),
+    overlap_check=("Internal", "Partial"),
+)
+def _ones_out(op):
+    """The out variant of ``ones``."""
+    op.variant_of(torch.ops.aten.ones.default)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -123,6 +156,17 @@ def _arange_default(op):
 
 
 @_lib.operator(
+    "arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!)",
+    tags=("generated", "out"),
+    overlap_check=("Internal", "Partial"),
+)
+def _arange_out(op):
+    """The out variant of ``arange``."""
+    op.variant_of(torch.ops.aten.arange.default)
+    op.not_implemented()
+
+
+@_lib.operator(
     "arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     "bool? pin_memory=None) -> Tensor"
 )
@@ -141,21 +185,74 @@ def _arange_start_step(op):
 
 
 @_lib.operator(
+    "arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)",
+    tags=("generated", "out"),
+    overlap_check=("Internal", "Partial"),
+)
+def _arange_start_out(op):
+    """The out variant of ``arange.start_step``."""
+    op.variant_of(torch.ops.aten.arange.start_step)
+    op.not_implemented()
+
+
+@_lib.operator(
     "linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? "
     "device=None, bool? pin_memory=None) -> Tensor"
 )
-def linspace(op):
+def _linspace_default(op):
     """`steps` evenly spaced numbers from `start` to `end`, both included."""
     op.python("mindtorch_v2.kernels.creation:linspace", device="any")
+
+
+@_lib.operator(
+    "linspace.out(Scalar start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)",
+    tags=("generated", "out"),
+    overlap_check=("Internal", "Partial"),
+)
+def _linspace_out(op):
+    """The out variant of ``linspace``."""
+    op.variant_of(torch.ops.aten.linspace.default)
+    op.not_implemented()
 
 
 @_lib.operator(
     "eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
     "Tensor"
 )
-def eye(op):
+def _eye_default(op):
     """The identity matrix of n rows."""
     op.python("mindtorch_v2.kernels.creation:eye", device="any")
+
+
+@_lib.operator(
+    "eye.out(SymInt n, *, Tensor(a!) out) -> Tensor(a!)",
+    tags=("generated", "out"),
+    overlap_check=("Internal", "Partial"),
+)
+def _eye_out(op):
+    """The out variant of ``eye``."""
+    op.variant_of(torch.ops.aten.eye.default)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+    "pin_memory=None) -> Tensor"
+)
+def _eye_m(op):
+    """The identity matrix of n rows and m columns."""
+    op.python("mindtorch_v2.kernels.creation:eye_of", device="any")
+
+
+@_lib.operator(
+    "eye.m_out(SymInt n, SymInt m, *, Tensor(a!) out) -> Tensor(a!)",
+    tags=("generated", "out"),
+    overlap_check=("Internal", "Partial"),
+)
+def _eye_m_out(op):
+    """The out variant of ``eye.m``."""
+    op.variant_of(torch.ops.aten.eye.m)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -628,7 +725,12 @@ def record_stream(op):
     op.not_differentiable()
 
 
+full = torch.ops.aten.full
+zeros = torch.ops.aten.zeros
+ones = torch.ops.aten.ones
 arange = torch.ops.aten.arange
+linspace = torch.ops.aten.linspace
+eye = torch.ops.aten.eye
 fill_ = torch.ops.aten.fill_
 fill = torch.ops.aten.fill
 set_ = torch.ops.aten.set_

@@ -84,7 +84,27 @@ class _EmptyStrided(OpOverload):
 
 empty_strided: _EmptyStrided
 
-class _Full(OpOverload):
+class _FullDefault(OpOverload):
+    def __call__(
+        self,
+        size: Sequence[int],
+        fill_value: float,
+        *,
+        dtype: torch.dtype | None = None,
+        layout: Any = None,
+        device: torch.device | str | None = None,
+        pin_memory: bool | None = None,
+    ) -> Tensor: ...
+
+class _FullOut(OpOverload):
+    def __call__(self, size: Sequence[int], fill_value: float, *, out: Tensor) -> Tensor: ...
+
+class _FullOverloads(OpOverloadPacket):
+    default: _FullDefault
+    out: _FullOut
+
+class _Full(_FullOverloads):
+    @overload
     def __call__(
         self,
         size: Sequence[int],
@@ -96,10 +116,32 @@ class _Full(OpOverload):
         pin_memory: bool | None = None,
     ) -> Tensor:
         """A tensor of the given size filled with a number."""
+    @overload
+    def __call__(self, size: Sequence[int], fill_value: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``full``."""
 
 full: _Full
 
-class _Zeros(OpOverload):
+class _ZerosDefault(OpOverload):
+    def __call__(
+        self,
+        size: Sequence[int],
+        *,
+        dtype: torch.dtype | None = None,
+        layout: Any = None,
+        device: torch.device | str | None = None,
+        pin_memory: bool | None = None,
+    ) -> Tensor: ...
+
+class _ZerosOut(OpOverload):
+    def __call__(self, size: Sequence[int], *, out: Tensor) -> Tensor: ...
+
+class _ZerosOverloads(OpOverloadPacket):
+    default: _ZerosDefault
+    out: _ZerosOut
+
+class _Zeros(_ZerosOverloads):
+    @overload
     def __call__(
         self,
         size: Sequence[int],
@@ -110,10 +152,32 @@ class _Zeros(OpOverload):
         pin_memory: bool | None = None,
     ) -> Tensor:
         """A tensor of the given size filled with 0."""
+    @overload
+    def __call__(self, size: Sequence[int], *, out: Tensor) -> Tensor:
+        """The out variant of ``zeros``."""
 
 zeros: _Zeros
 
-class _Ones(OpOverload):
+class _OnesDefault(OpOverload):
+    def __call__(
+        self,
+        size: Sequence[int],
+        *,
+        dtype: torch.dtype | None = None,
+        layout: Any = None,
+        device: torch.device | str | None = None,
+        pin_memory: bool | None = None,
+    ) -> Tensor: ...
+
+class _OnesOut(OpOverload):
+    def __call__(self, size: Sequence[int], *, out: Tensor) -> Tensor: ...
+
+class _OnesOverloads(OpOverloadPacket):
+    default: _OnesDefault
+    out: _OnesOut
+
+class _Ones(_OnesOverloads):
+    @overload
     def __call__(
         self,
         size: Sequence[int],
@@ -124,6 +188,9 @@ class _Ones(OpOverload):
         pin_memory: bool | None = None,
     ) -> Tensor:
         """A tensor of the given size filled with 1."""
+    @overload
+    def __call__(self, size: Sequence[int], *, out: Tensor) -> Tensor:
+        """The out variant of ``ones``."""
 
 ones: _Ones
 
@@ -152,6 +219,9 @@ class _ArangeDefault(OpOverload):
         pin_memory: bool | None = None,
     ) -> Tensor: ...
 
+class _ArangeOut(OpOverload):
+    def __call__(self, end: float, *, out: Tensor) -> Tensor: ...
+
 class _ArangeStart(OpOverload):
     def __call__(
         self,
@@ -177,10 +247,15 @@ class _ArangeStartStep(OpOverload):
         pin_memory: bool | None = None,
     ) -> Tensor: ...
 
+class _ArangeStartOut(OpOverload):
+    def __call__(self, start: float, end: float, step: float = 1, *, out: Tensor) -> Tensor: ...
+
 class _ArangeOverloads(OpOverloadPacket):
     default: _ArangeDefault
+    out: _ArangeOut
     start: _ArangeStart
     start_step: _ArangeStartStep
+    start_out: _ArangeStartOut
 
 class _Arange(_ArangeOverloads):
     @overload
@@ -194,6 +269,9 @@ class _Arange(_ArangeOverloads):
         pin_memory: bool | None = None,
     ) -> Tensor:
         """0, 1, 2, ... below `end`."""
+    @overload
+    def __call__(self, end: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``arange``."""
     @overload
     def __call__(
         self,
@@ -219,10 +297,34 @@ class _Arange(_ArangeOverloads):
         pin_memory: bool | None = None,
     ) -> Tensor:
         """start, start + step, ... below `end`."""
+    @overload
+    def __call__(self, start: float, end: float, step: float = 1, *, out: Tensor) -> Tensor:
+        """The out variant of ``arange.start_step``."""
 
 arange: _Arange
 
-class _Linspace(OpOverload):
+class _LinspaceDefault(OpOverload):
+    def __call__(
+        self,
+        start: float,
+        end: float,
+        steps: int,
+        *,
+        dtype: torch.dtype | None = None,
+        layout: Any = None,
+        device: torch.device | str | None = None,
+        pin_memory: bool | None = None,
+    ) -> Tensor: ...
+
+class _LinspaceOut(OpOverload):
+    def __call__(self, start: float, end: float, steps: int, *, out: Tensor) -> Tensor: ...
+
+class _LinspaceOverloads(OpOverloadPacket):
+    default: _LinspaceDefault
+    out: _LinspaceOut
+
+class _Linspace(_LinspaceOverloads):
+    @overload
     def __call__(
         self,
         start: float,
@@ -235,10 +337,49 @@ class _Linspace(OpOverload):
         pin_memory: bool | None = None,
     ) -> Tensor:
         """`steps` evenly spaced numbers from `start` to `end`, both included."""
+    @overload
+    def __call__(self, start: float, end: float, steps: int, *, out: Tensor) -> Tensor:
+        """The out variant of ``linspace``."""
 
 linspace: _Linspace
 
-class _Eye(OpOverload):
+class _EyeDefault(OpOverload):
+    def __call__(
+        self,
+        n: int,
+        *,
+        dtype: torch.dtype | None = None,
+        layout: Any = None,
+        device: torch.device | str | None = None,
+        pin_memory: bool | None = None,
+    ) -> Tensor: ...
+
+class _EyeOut(OpOverload):
+    def __call__(self, n: int, *, out: Tensor) -> Tensor: ...
+
+class _EyeM(OpOverload):
+    def __call__(
+        self,
+        n: int,
+        m: int,
+        *,
+        dtype: torch.dtype | None = None,
+        layout: Any = None,
+        device: torch.device | str | None = None,
+        pin_memory: bool | None = None,
+    ) -> Tensor: ...
+
+class _EyeMOut(OpOverload):
+    def __call__(self, n: int, m: int, *, out: Tensor) -> Tensor: ...
+
+class _EyeOverloads(OpOverloadPacket):
+    default: _EyeDefault
+    out: _EyeOut
+    m: _EyeM
+    m_out: _EyeMOut
+
+class _Eye(_EyeOverloads):
+    @overload
     def __call__(
         self,
         n: int,
@@ -249,6 +390,24 @@ class _Eye(OpOverload):
         pin_memory: bool | None = None,
     ) -> Tensor:
         """The identity matrix of n rows."""
+    @overload
+    def __call__(self, n: int, *, out: Tensor) -> Tensor:
+        """The out variant of ``eye``."""
+    @overload
+    def __call__(
+        self,
+        n: int,
+        m: int,
+        *,
+        dtype: torch.dtype | None = None,
+        layout: Any = None,
+        device: torch.device | str | None = None,
+        pin_memory: bool | None = None,
+    ) -> Tensor:
+        """The identity matrix of n rows and m columns."""
+    @overload
+    def __call__(self, n: int, m: int, *, out: Tensor) -> Tensor:
+        """The out variant of ``eye.m``."""
 
 eye: _Eye
 

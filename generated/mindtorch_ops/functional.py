@@ -30,53 +30,143 @@ _lib = Library("aten", "FRAGMENT")
 
 
 @_lib.operator("view_copy(Tensor self, SymInt[] size) -> Tensor")
-def view_copy(op, self, size):
+def _view_copy_default(op, self, size):
     """`view`, as a copy."""
     op.returns(self.reshape(size).clone())
 
 
+@_lib.operator(
+    "view_copy.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _view_copy_out(op):
+    """The out variant of ``view_copy``."""
+    op.variant_of(torch.ops.aten.view_copy.default)
+    op.not_implemented()
+
+
 @_lib.operator("as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor")
-def as_strided_copy(op, self, size, stride, storage_offset):
+def _as_strided_copy_default(op, self, size, stride, storage_offset):
     """`as_strided`, as a copy."""
     op.returns(self.as_strided(size, stride, storage_offset).clone())
 
 
+@_lib.operator(
+    "as_strided_copy.out(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None, *, Tensor(a!) out) "
+    "-> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _as_strided_copy_out(op):
+    """The out variant of ``as_strided_copy``."""
+    op.variant_of(torch.ops.aten.as_strided_copy.default)
+    op.not_implemented()
+
+
 @_lib.operator("transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor")
-def transpose_copy(op, self, dim0, dim1):
+def _transpose_copy_int(op, self, dim0, dim1):
     """`transpose`, as a copy."""
     op.returns(self.transpose(dim0, dim1).clone())
 
 
+@_lib.operator(
+    "transpose_copy.int_out(Tensor self, int dim0, int dim1, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _transpose_copy_int_out(op):
+    """The out variant of ``transpose_copy.int``."""
+    op.variant_of(torch.ops.aten.transpose_copy.int)
+    op.not_implemented()
+
+
 @_lib.operator("t_copy(Tensor self) -> Tensor")
-def t_copy(op, self):
+def _t_copy_default(op, self):
     """`t`, as a copy."""
     op.returns(self.t().clone())
 
 
+@_lib.operator(
+    "t_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _t_copy_out(op):
+    """The out variant of ``t_copy``."""
+    op.variant_of(torch.ops.aten.t_copy.default)
+    op.not_implemented()
+
+
 @_lib.operator("permute_copy(Tensor self, int[] dims) -> Tensor")
-def permute_copy(op, self, dims):
+def _permute_copy_default(op, self, dims):
     """`permute`, as a copy."""
     op.returns(self.permute(dims).clone())
 
 
+@_lib.operator(
+    "permute_copy.out(Tensor self, int[] dims, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _permute_copy_out(op):
+    """The out variant of ``permute_copy``."""
+    op.variant_of(torch.ops.aten.permute_copy.default)
+    op.not_implemented()
+
+
 @_lib.operator("expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor")
-def expand_copy(op, self, size, implicit):
+def _expand_copy_default(op, self, size, implicit):
     """`expand`, as a copy."""
     op.returns(self.expand(size, implicit=implicit).clone())
 
 
+@_lib.operator(
+    "expand_copy.out(Tensor self, SymInt[] size, *, bool implicit=False, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _expand_copy_out(op):
+    """The out variant of ``expand_copy``."""
+    op.variant_of(torch.ops.aten.expand_copy.default)
+    op.not_implemented()
+
+
 @_lib.operator("select_copy.int(Tensor self, int dim, SymInt index) -> Tensor")
-def select_copy(op, self, dim, index):
+def _select_copy_int(op, self, dim, index):
     """`select`, as a copy."""
     op.returns(self.select(dim, index).clone())
 
 
 @_lib.operator(
+    "select_copy.int_out(Tensor self, int dim, SymInt index, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _select_copy_int_out(op):
+    """The out variant of ``select_copy.int``."""
+    op.variant_of(torch.ops.aten.select_copy.int)
+    op.not_implemented()
+
+
+@_lib.operator(
     "slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"
 )
-def slice_copy(op, self, dim, start, end, step):
+def _slice_copy_tensor(op, self, dim, start, end, step):
     """`slice`, as a copy."""
     op.returns(self.slice(dim, start, end, step).clone())
+
+
+@_lib.operator(
+    "slice_copy.Tensor_out(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1, *, Tensor(a!) "
+    "out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _slice_copy_tensor_out(op):
+    """The out variant of ``slice_copy.Tensor``."""
+    op.variant_of(torch.ops.aten.slice_copy.Tensor)
+    op.not_implemented()
 
 
 @_lib.operator("squeeze_copy(Tensor self) -> Tensor")
@@ -85,10 +175,32 @@ def _squeeze_copy_default(op, self):
     op.returns(self.squeeze().clone())
 
 
+@_lib.operator(
+    "squeeze_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _squeeze_copy_out(op):
+    """The out variant of ``squeeze_copy``."""
+    op.variant_of(torch.ops.aten.squeeze_copy.default)
+    op.not_implemented()
+
+
 @_lib.operator("squeeze_copy.dim(Tensor self, int dim) -> Tensor")
 def _squeeze_copy_dim(op, self, dim):
     """`squeeze`, as a copy."""
     op.returns(self.squeeze(dim).clone())
+
+
+@_lib.operator(
+    "squeeze_copy.dim_out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _squeeze_copy_dim_out(op):
+    """The out variant of ``squeeze_copy.dim``."""
+    op.variant_of(torch.ops.aten.squeeze_copy.dim)
+    op.not_implemented()
 
 
 @_lib.operator("squeeze_copy.dims(Tensor self, int[] dim) -> Tensor")
@@ -97,23 +209,67 @@ def _squeeze_copy_dims(op, self, dim):
     op.returns(self.squeeze(dim).clone())
 
 
+@_lib.operator(
+    "squeeze_copy.dims_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _squeeze_copy_dims_out(op):
+    """The out variant of ``squeeze_copy.dims``."""
+    op.variant_of(torch.ops.aten.squeeze_copy.dims)
+    op.not_implemented()
+
+
 @_lib.operator("unsqueeze_copy(Tensor self, int dim) -> Tensor")
-def unsqueeze_copy(op, self, dim):
+def _unsqueeze_copy_default(op, self, dim):
     """`unsqueeze`, as a copy."""
     op.returns(self.unsqueeze(dim).clone())
 
 
+@_lib.operator(
+    "unsqueeze_copy.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _unsqueeze_copy_out(op):
+    """The out variant of ``unsqueeze_copy``."""
+    op.variant_of(torch.ops.aten.unsqueeze_copy.default)
+    op.not_implemented()
+
+
 @_lib.operator("alias_copy(Tensor self) -> Tensor")
-def alias_copy(op, self):
+def _alias_copy_default(op, self):
     """`alias`, as a copy."""
     op.returns(self.clone())
 
 
+@_lib.operator(
+    "alias_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _alias_copy_out(op):
+    """The out variant of ``alias_copy``."""
+    op.variant_of(torch.ops.aten.alias_copy.default)
+    op.not_implemented()
+
+
 @_lib.operator("detach_copy(Tensor self) -> Tensor")
-def detach_copy(op, self):
+def _detach_copy_default(op, self):
     """`detach`, as a copy; recorded, and running it backward is an error, as in PyTorch."""
     op.returns(like(self))
     op.python("mindtorch_v2.kernels.functional:detach_copy", device="any")
+    op.not_implemented()
+
+
+@_lib.operator(
+    "detach_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _detach_copy_out(op):
+    """The out variant of ``detach_copy``."""
+    op.variant_of(torch.ops.aten.detach_copy.default)
     op.not_implemented()
 
 
@@ -122,7 +278,7 @@ def detach_copy(op, self):
     variants=("function", "method"),
     device_check="ExactSame",
 )
-def select_scatter(op, self, src, dim, index):
+def _select_scatter_default(op, self, src, dim, index):
     """`src` at one index of a dimension of a copy."""
     op.returns(like(self))
     op.python("mindtorch_v2.kernels.functional:select_scatter", device="any")
@@ -138,11 +294,22 @@ def select_scatter(op, self, src, dim, index):
 
 
 @_lib.operator(
+    "select_scatter.out(Tensor self, Tensor src, int dim, SymInt index, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _select_scatter_out(op):
+    """The out variant of ``select_scatter``."""
+    op.variant_of(torch.ops.aten.select_scatter.default)
+    op.not_implemented()
+
+
+@_lib.operator(
     "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
     variants=("function", "method"),
     device_check="ExactSame",
 )
-def slice_scatter(op, self, src, dim, start, end, step):
+def _slice_scatter_default(op, self, src, dim, start, end, step):
     """`src` in a range of a dimension of a copy."""
     op.returns(like(self))
     op.python("mindtorch_v2.kernels.functional:slice_scatter", device="any")
@@ -158,12 +325,24 @@ def slice_scatter(op, self, src, dim, start, end, step):
 
 
 @_lib.operator(
+    "slice_scatter.out(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1, *, "
+    "Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _slice_scatter_out(op):
+    """The out variant of ``slice_scatter``."""
+    op.variant_of(torch.ops.aten.slice_scatter.default)
+    op.not_implemented()
+
+
+@_lib.operator(
     "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
     "Tensor",
     variants=("function", "method"),
     device_check="ExactSame",
 )
-def as_strided_scatter(op, self, src, size, stride, storage_offset):
+def _as_strided_scatter_default(op, self, src, size, stride, storage_offset):
     """`src` where `as_strided` would show it in a copy."""
     op.python("mindtorch_v2.kernels.functional:as_strided_scatter", device="any")
 
@@ -177,4 +356,30 @@ def as_strided_scatter(op, self, src, size, stride, storage_offset):
         }
 
 
+@_lib.operator(
+    "as_strided_scatter.out(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None, *, "
+    "Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _as_strided_scatter_out(op):
+    """The out variant of ``as_strided_scatter``."""
+    op.variant_of(torch.ops.aten.as_strided_scatter.default)
+    op.not_implemented()
+
+
+view_copy = torch.ops.aten.view_copy
+as_strided_copy = torch.ops.aten.as_strided_copy
+transpose_copy = torch.ops.aten.transpose_copy
+t_copy = torch.ops.aten.t_copy
+permute_copy = torch.ops.aten.permute_copy
+expand_copy = torch.ops.aten.expand_copy
+select_copy = torch.ops.aten.select_copy
+slice_copy = torch.ops.aten.slice_copy
 squeeze_copy = torch.ops.aten.squeeze_copy
+unsqueeze_copy = torch.ops.aten.unsqueeze_copy
+alias_copy = torch.ops.aten.alias_copy
+detach_copy = torch.ops.aten.detach_copy
+select_scatter = torch.ops.aten.select_scatter
+slice_scatter = torch.ops.aten.slice_scatter
+as_strided_scatter = torch.ops.aten.as_strided_scatter

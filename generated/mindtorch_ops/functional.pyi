@@ -25,121 +25,392 @@ __all__ = [
     "view_copy",
 ]
 
-class _ViewCopy(OpOverload):
+class _ViewCopyDefault(OpOverload):
+    def __call__(op, self: Tensor, size: Sequence[int]) -> Tensor: ...
+
+class _ViewCopyOut(OpOverload):
+    def __call__(op, self: Tensor, size: Sequence[int], *, out: Tensor) -> Tensor: ...
+
+class _ViewCopyOverloads(OpOverloadPacket):
+    default: _ViewCopyDefault
+    out: _ViewCopyOut
+
+class _ViewCopy(_ViewCopyOverloads):
+    @overload
     def __call__(op, self: Tensor, size: Sequence[int]) -> Tensor:
         """`view`, as a copy."""
+    @overload
+    def __call__(op, self: Tensor, size: Sequence[int], *, out: Tensor) -> Tensor:
+        """The out variant of ``view_copy``."""
 
 view_copy: _ViewCopy
 
-class _AsStridedCopy(OpOverload):
+class _AsStridedCopyDefault(OpOverload):
+    def __call__(
+        op, self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+    ) -> Tensor: ...
+
+class _AsStridedCopyOut(OpOverload):
+    def __call__(
+        op, self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None, *, out: Tensor
+    ) -> Tensor: ...
+
+class _AsStridedCopyOverloads(OpOverloadPacket):
+    default: _AsStridedCopyDefault
+    out: _AsStridedCopyOut
+
+class _AsStridedCopy(_AsStridedCopyOverloads):
+    @overload
     def __call__(
         op, self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
     ) -> Tensor:
         """`as_strided`, as a copy."""
+    @overload
+    def __call__(
+        op, self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None, *, out: Tensor
+    ) -> Tensor:
+        """The out variant of ``as_strided_copy``."""
 
 as_strided_copy: _AsStridedCopy
 
-class _TransposeCopy(OpOverload):
+class _TransposeCopyInt(OpOverload):
+    def __call__(op, self: Tensor, dim0: int, dim1: int) -> Tensor: ...
+
+class _TransposeCopyIntOut(OpOverload):
+    def __call__(op, self: Tensor, dim0: int, dim1: int, *, out: Tensor) -> Tensor: ...
+
+class _TransposeCopyOverloads(OpOverloadPacket):
+    int: _TransposeCopyInt
+    int_out: _TransposeCopyIntOut
+
+class _TransposeCopy(_TransposeCopyOverloads):
+    @overload
     def __call__(op, self: Tensor, dim0: int, dim1: int) -> Tensor:
         """`transpose`, as a copy."""
+    @overload
+    def __call__(op, self: Tensor, dim0: int, dim1: int, *, out: Tensor) -> Tensor:
+        """The out variant of ``transpose_copy.int``."""
 
 transpose_copy: _TransposeCopy
 
-class _TCopy(OpOverload):
+class _TCopyDefault(OpOverload):
+    def __call__(op, self: Tensor) -> Tensor: ...
+
+class _TCopyOut(OpOverload):
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _TCopyOverloads(OpOverloadPacket):
+    default: _TCopyDefault
+    out: _TCopyOut
+
+class _TCopy(_TCopyOverloads):
+    @overload
     def __call__(op, self: Tensor) -> Tensor:
         """`t`, as a copy."""
+    @overload
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``t_copy``."""
 
 t_copy: _TCopy
 
-class _PermuteCopy(OpOverload):
+class _PermuteCopyDefault(OpOverload):
+    def __call__(op, self: Tensor, dims: Sequence[int]) -> Tensor: ...
+
+class _PermuteCopyOut(OpOverload):
+    def __call__(op, self: Tensor, dims: Sequence[int], *, out: Tensor) -> Tensor: ...
+
+class _PermuteCopyOverloads(OpOverloadPacket):
+    default: _PermuteCopyDefault
+    out: _PermuteCopyOut
+
+class _PermuteCopy(_PermuteCopyOverloads):
+    @overload
     def __call__(op, self: Tensor, dims: Sequence[int]) -> Tensor:
         """`permute`, as a copy."""
+    @overload
+    def __call__(op, self: Tensor, dims: Sequence[int], *, out: Tensor) -> Tensor:
+        """The out variant of ``permute_copy``."""
 
 permute_copy: _PermuteCopy
 
-class _ExpandCopy(OpOverload):
+class _ExpandCopyDefault(OpOverload):
+    def __call__(op, self: Tensor, size: Sequence[int], *, implicit: bool = False) -> Tensor: ...
+
+class _ExpandCopyOut(OpOverload):
+    def __call__(op, self: Tensor, size: Sequence[int], *, implicit: bool = False, out: Tensor) -> Tensor: ...
+
+class _ExpandCopyOverloads(OpOverloadPacket):
+    default: _ExpandCopyDefault
+    out: _ExpandCopyOut
+
+class _ExpandCopy(_ExpandCopyOverloads):
+    @overload
     def __call__(op, self: Tensor, size: Sequence[int], *, implicit: bool = False) -> Tensor:
         """`expand`, as a copy."""
+    @overload
+    def __call__(op, self: Tensor, size: Sequence[int], *, implicit: bool = False, out: Tensor) -> Tensor:
+        """The out variant of ``expand_copy``."""
 
 expand_copy: _ExpandCopy
 
-class _SelectCopy(OpOverload):
+class _SelectCopyInt(OpOverload):
+    def __call__(op, self: Tensor, dim: int, index: int) -> Tensor: ...
+
+class _SelectCopyIntOut(OpOverload):
+    def __call__(op, self: Tensor, dim: int, index: int, *, out: Tensor) -> Tensor: ...
+
+class _SelectCopyOverloads(OpOverloadPacket):
+    int: _SelectCopyInt
+    int_out: _SelectCopyIntOut
+
+class _SelectCopy(_SelectCopyOverloads):
+    @overload
     def __call__(op, self: Tensor, dim: int, index: int) -> Tensor:
         """`select`, as a copy."""
+    @overload
+    def __call__(op, self: Tensor, dim: int, index: int, *, out: Tensor) -> Tensor:
+        """The out variant of ``select_copy.int``."""
 
 select_copy: _SelectCopy
 
-class _SliceCopy(OpOverload):
+class _SliceCopyTensor(OpOverload):
+    def __call__(
+        op, self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+    ) -> Tensor: ...
+
+class _SliceCopyTensorOut(OpOverload):
+    def __call__(
+        op, self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Tensor
+    ) -> Tensor: ...
+
+class _SliceCopyOverloads(OpOverloadPacket):
+    Tensor: _SliceCopyTensor
+    Tensor_out: _SliceCopyTensorOut
+
+class _SliceCopy(_SliceCopyOverloads):
+    @overload
     def __call__(
         op, self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
     ) -> Tensor:
         """`slice`, as a copy."""
+    @overload
+    def __call__(
+        op, self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Tensor
+    ) -> Tensor:
+        """The out variant of ``slice_copy.Tensor``."""
 
 slice_copy: _SliceCopy
 
 class _SqueezeCopyDefault(OpOverload):
     def __call__(op, self: Tensor) -> Tensor: ...
 
+class _SqueezeCopyOut(OpOverload):
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _SqueezeCopyDim(OpOverload):
     def __call__(op, self: Tensor, dim: int) -> Tensor: ...
+
+class _SqueezeCopyDimOut(OpOverload):
+    def __call__(op, self: Tensor, dim: int, *, out: Tensor) -> Tensor: ...
 
 class _SqueezeCopyDims(OpOverload):
     def __call__(op, self: Tensor, dim: Sequence[int]) -> Tensor: ...
 
+class _SqueezeCopyDimsOut(OpOverload):
+    def __call__(op, self: Tensor, dim: Sequence[int], *, out: Tensor) -> Tensor: ...
+
 class _SqueezeCopyOverloads(OpOverloadPacket):
     default: _SqueezeCopyDefault
+    out: _SqueezeCopyOut
     dim: _SqueezeCopyDim
+    dim_out: _SqueezeCopyDimOut
     dims: _SqueezeCopyDims
+    dims_out: _SqueezeCopyDimsOut
 
 class _SqueezeCopy(_SqueezeCopyOverloads):
     @overload
     def __call__(op, self: Tensor) -> Tensor:
         """`squeeze`, as a copy."""
     @overload
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``squeeze_copy``."""
+    @overload
     def __call__(op, self: Tensor, dim: int) -> Tensor:
         """`squeeze`, as a copy."""
     @overload
+    def __call__(op, self: Tensor, dim: int, *, out: Tensor) -> Tensor:
+        """The out variant of ``squeeze_copy.dim``."""
+    @overload
     def __call__(op, self: Tensor, dim: Sequence[int]) -> Tensor:
         """`squeeze`, as a copy."""
+    @overload
+    def __call__(op, self: Tensor, dim: Sequence[int], *, out: Tensor) -> Tensor:
+        """The out variant of ``squeeze_copy.dims``."""
 
 squeeze_copy: _SqueezeCopy
 
-class _UnsqueezeCopy(OpOverload):
+class _UnsqueezeCopyDefault(OpOverload):
+    def __call__(op, self: Tensor, dim: int) -> Tensor: ...
+
+class _UnsqueezeCopyOut(OpOverload):
+    def __call__(op, self: Tensor, dim: int, *, out: Tensor) -> Tensor: ...
+
+class _UnsqueezeCopyOverloads(OpOverloadPacket):
+    default: _UnsqueezeCopyDefault
+    out: _UnsqueezeCopyOut
+
+class _UnsqueezeCopy(_UnsqueezeCopyOverloads):
+    @overload
     def __call__(op, self: Tensor, dim: int) -> Tensor:
         """`unsqueeze`, as a copy."""
+    @overload
+    def __call__(op, self: Tensor, dim: int, *, out: Tensor) -> Tensor:
+        """The out variant of ``unsqueeze_copy``."""
 
 unsqueeze_copy: _UnsqueezeCopy
 
-class _AliasCopy(OpOverload):
+class _AliasCopyDefault(OpOverload):
+    def __call__(op, self: Tensor) -> Tensor: ...
+
+class _AliasCopyOut(OpOverload):
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _AliasCopyOverloads(OpOverloadPacket):
+    default: _AliasCopyDefault
+    out: _AliasCopyOut
+
+class _AliasCopy(_AliasCopyOverloads):
+    @overload
     def __call__(op, self: Tensor) -> Tensor:
         """`alias`, as a copy."""
+    @overload
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``alias_copy``."""
 
 alias_copy: _AliasCopy
 
-class _DetachCopy(OpOverload):
+class _DetachCopyDefault(OpOverload):
+    def __call__(op, self: Tensor) -> Tensor: ...
+
+class _DetachCopyOut(OpOverload):
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _DetachCopyOverloads(OpOverloadPacket):
+    default: _DetachCopyDefault
+    out: _DetachCopyOut
+
+class _DetachCopy(_DetachCopyOverloads):
+    @overload
     def __call__(op, self: Tensor) -> Tensor:
         """`detach`, as a copy; recorded, and running it backward is an error, as in PyTorch."""
+    @overload
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``detach_copy``."""
 
 detach_copy: _DetachCopy
 
-class _SelectScatter(OpOverload):
+class _SelectScatterDefault(OpOverload):
+    def __call__(op, self: Tensor, src: Tensor, dim: int, index: int) -> Tensor: ...
+
+class _SelectScatterOut(OpOverload):
+    def __call__(op, self: Tensor, src: Tensor, dim: int, index: int, *, out: Tensor) -> Tensor: ...
+
+class _SelectScatterOverloads(OpOverloadPacket):
+    default: _SelectScatterDefault
+    out: _SelectScatterOut
+
+class _SelectScatter(_SelectScatterOverloads):
+    @overload
     def __call__(op, self: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
         """`src` at one index of a dimension of a copy."""
+    @overload
+    def __call__(op, self: Tensor, src: Tensor, dim: int, index: int, *, out: Tensor) -> Tensor:
+        """The out variant of ``select_scatter``."""
 
 select_scatter: _SelectScatter
 
-class _SliceScatter(OpOverload):
+class _SliceScatterDefault(OpOverload):
+    def __call__(
+        op, self: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+    ) -> Tensor: ...
+
+class _SliceScatterOut(OpOverload):
+    def __call__(
+        op,
+        self: Tensor,
+        src: Tensor,
+        dim: int = 0,
+        start: int | None = None,
+        end: int | None = None,
+        step: int = 1,
+        *,
+        out: Tensor,
+    ) -> Tensor: ...
+
+class _SliceScatterOverloads(OpOverloadPacket):
+    default: _SliceScatterDefault
+    out: _SliceScatterOut
+
+class _SliceScatter(_SliceScatterOverloads):
+    @overload
     def __call__(
         op, self: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
     ) -> Tensor:
         """`src` in a range of a dimension of a copy."""
+    @overload
+    def __call__(
+        op,
+        self: Tensor,
+        src: Tensor,
+        dim: int = 0,
+        start: int | None = None,
+        end: int | None = None,
+        step: int = 1,
+        *,
+        out: Tensor,
+    ) -> Tensor:
+        """The out variant of ``slice_scatter``."""
 
 slice_scatter: _SliceScatter
 
-class _AsStridedScatter(OpOverload):
+class _AsStridedScatterDefault(OpOverload):
+    def __call__(
+        op, self: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+    ) -> Tensor: ...
+
+class _AsStridedScatterOut(OpOverload):
+    def __call__(
+        op,
+        self: Tensor,
+        src: Tensor,
+        size: Sequence[int],
+        stride: Sequence[int],
+        storage_offset: int | None = None,
+        *,
+        out: Tensor,
+    ) -> Tensor: ...
+
+class _AsStridedScatterOverloads(OpOverloadPacket):
+    default: _AsStridedScatterDefault
+    out: _AsStridedScatterOut
+
+class _AsStridedScatter(_AsStridedScatterOverloads):
+    @overload
     def __call__(
         op, self: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
     ) -> Tensor:
         """`src` where `as_strided` would show it in a copy."""
+    @overload
+    def __call__(
+        op,
+        self: Tensor,
+        src: Tensor,
+        size: Sequence[int],
+        stride: Sequence[int],
+        storage_offset: int | None = None,
+        *,
+        out: Tensor,
+    ) -> Tensor:
+        """The out variant of ``as_strided_scatter``."""
 
 as_strided_scatter: _AsStridedScatter

@@ -15,13 +15,24 @@ _lib = Library("aten", "FRAGMENT")
 
 
 @_lib.operator("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", device_check="CPUIndices")
-def index(op):
+def _index_tensor(op):
     """Elements at index tensors or masks, one for each leading dimension; None takes a dimension whole."""
     op.python("mindtorch_v2.kernels.indexing:index")
     op.python("mindtorch_v2.kernels.indexing:index_fake", device="Meta")
     op.backward(
         "mindtorch_v2.kernels.indexing:index_backward", setup_context="mindtorch_v2.kernels.indexing:index_setup"
     )
+
+
+@_lib.operator(
+    "index.Tensor_out(Tensor self, Tensor?[] indices, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="CPUIndices",
+    overlap_check=("Internal", "Partial"),
+)
+def _index_tensor_out(op):
+    """The out variant of ``index.Tensor``."""
+    op.variant_of(torch.ops.aten.index.Tensor)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -44,9 +55,21 @@ def index_put_(op, self):
     "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
     variants=("function", "method"),
 )
-def index_put(op, self, indices, values, accumulate):
+def _index_put_default(op, self, indices, values, accumulate):
     """The functional variant of ``index_put_``."""
     op.returns(torch.ops.aten.index_put_(self.clone(), indices, values, accumulate))
+
+
+@_lib.operator(
+    "index_put.out(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, *, Tensor(a!) out) -> "
+    "Tensor(a!)",
+    device_check="CPUIndices",
+    overlap_check=("Full",),
+)
+def _index_put_out(op):
+    """The out variant of ``index_put_``."""
+    op.variant_of(torch.ops.aten.index_put_.default)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -54,7 +77,7 @@ def index_put(op, self, indices, values, accumulate):
     variants=("function", "method"),
     device_check="ExactSame",
 )
-def index_select(op, self, dim, index):
+def _index_select_default(op, self, dim, index):
     """Slices of a dimension in the order of an index tensor."""
     op.check(
         any_of(all_of(-self.dim() <= dim, dim < self.dim()), all_of(self.dim() == 0, all_of(dim >= -1, dim <= 0))),
@@ -81,17 +104,39 @@ def index_select(op, self, dim, index):
 
 
 @_lib.operator(
+    "index_select.out(Tensor self, int dim, Tensor index, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _index_select_out(op):
+    """The out variant of ``index_select``."""
+    op.variant_of(torch.ops.aten.index_select.default)
+    op.not_implemented()
+
+
+@_lib.operator(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     variants=("function", "method"),
     device_check="ExactSame",
 )
-def gather(op):
+def _gather_default(op):
     """Elements along a dimension, at an index of their own each."""
     op.python("mindtorch_v2.kernels.indexing:gather")
     op.python("mindtorch_v2.kernels.indexing:gather_fake", device="Meta")
     op.backward(
         "mindtorch_v2.kernels.indexing:gather_backward", setup_context="mindtorch_v2.kernels.indexing:gather_setup"
     )
+
+
+@_lib.operator(
+    "gather.out(Tensor self, int dim, Tensor index, *, bool sparse_grad=False, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _gather_out(op):
+    """The out variant of ``gather``."""
+    op.variant_of(torch.ops.aten.gather.default)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -111,14 +156,44 @@ def scatter_add_(op, self, dim, index, src):
 
 
 @_lib.operator("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", variants=("function", "method"))
-def scatter_add(op, self, dim, index, src):
+def _scatter_add_default(op, self, dim, index, src):
     """The functional variant of ``scatter_add_``."""
     op.returns(torch.ops.aten.scatter_add_(self.clone(), dim, index, src))
 
 
-@_lib.operator("nonzero(Tensor self) -> Tensor", variants=("function", "method"))
-def nonzero(op):
+@_lib.operator(
+    "scatter_add.out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Full"),
+)
+def _scatter_add_out(op):
+    """The out variant of ``scatter_add_``."""
+    op.variant_of(torch.ops.aten.scatter_add_.default)
+    op.not_implemented()
+
+
+@_lib.operator("nonzero(Tensor self) -> Tensor")
+def _nonzero_default(op):
     """The indices of all elements that are not 0, a row each."""
     op.python("mindtorch_v2.kernels.indexing:nonzero")
     op.python("mindtorch_v2.kernels.indexing:nonzero_fake", device="Meta")
     op.not_differentiable()
+
+
+@_lib.operator(
+    "nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _nonzero_out(op):
+    """The out variant of ``nonzero``."""
+    op.variant_of(torch.ops.aten.nonzero.default)
+    op.not_implemented()
+
+
+index = torch.ops.aten.index
+index_put = torch.ops.aten.index_put
+index_select = torch.ops.aten.index_select
+gather = torch.ops.aten.gather
+scatter_add = torch.ops.aten.scatter_add
+nonzero = torch.ops.aten.nonzero

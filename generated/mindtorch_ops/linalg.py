@@ -10,14 +10,14 @@ from mindtorch_v2.library import Library
 from mindtorch_v2.library.definitions import all_of, any_of, broadcast_shapes, desc, empty, f64
 from mindtorch_v2.npu import KernelLauncher
 
-__all__ = ["addmm", "baddbmm", "bmm", "dot", "matmul", "mm", "mv", "outer"]
+__all__ = ["addmm", "addmm_", "baddbmm", "baddbmm_", "bmm", "dot", "ger", "matmul", "mm", "mv", "outer"]
 
 _lib = Library("aten", "FRAGMENT")
 _libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relative_to=__file__)
 
 
 @_lib.operator("mm(Tensor self, Tensor mat2) -> Tensor", variants=("function", "method"), device_check="ExactSame")
-def mm(op, self, mat2):
+def _mm_default(op, self, mat2):
     """The product of two matrices."""
     op.check(self.dim() == 2, message=f"self must be a matrix, got {self.dim()}-D tensor")
     op.check(mat2.dim() == 2, message=f"mat2 must be a matrix, got {mat2.dim()}-D tensor")
@@ -43,8 +43,19 @@ def mm(op, self, mat2):
         return {self: grad.mm(mat2.t()), mat2: self.t().mm(grad)}
 
 
+@_lib.operator(
+    "mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _mm_out(op):
+    """The out variant of ``mm``."""
+    op.variant_of(torch.ops.aten.mm.default)
+    op.not_implemented()
+
+
 @_lib.operator("bmm(Tensor self, Tensor mat2) -> Tensor", variants=("function", "method"), device_check="ExactSame")
-def bmm(op, self, mat2):
+def _bmm_default(op, self, mat2):
     """The products of two batches of matrices."""
     op.check(self.dim() == 3, message=f"batch1 must be a 3D tensor, got {self.dim()}D")
     op.check(mat2.dim() == 3, message=f"batch2 must be a 3D tensor, got {mat2.dim()}D")
@@ -69,11 +80,22 @@ def bmm(op, self, mat2):
 
 
 @_lib.operator(
+    "bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _bmm_out(op):
+    """The out variant of ``bmm``."""
+    op.variant_of(torch.ops.aten.bmm.default)
+    op.not_implemented()
+
+
+@_lib.operator(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     variants=("function", "method"),
     device_check="ExactSame",
 )
-def addmm(op, self, mat1, mat2, beta, alpha):
+def _addmm_default(op, self, mat1, mat2, beta, alpha):
     """beta * self + alpha * mat1 @ mat2, with self broadcast to the product."""
     op.check(mat1.dim() == 2, message=f"mat1 must be a matrix, got {mat1.dim()}-D tensor")
     op.check(mat2.dim() == 2, message=f"mat2 must be a matrix, got {mat2.dim()}-D tensor")
@@ -113,10 +135,31 @@ def addmm(op, self, mat1, mat2, beta, alpha):
 
 
 @_lib.operator(
+    "addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def addmm_(op):
+    """The in-place variant of ``addmm``."""
+    op.variant_of(torch.ops.aten.addmm.default)
+
+
+@_lib.operator(
+    "addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _addmm_out(op):
+    """The out variant of ``addmm``."""
+    op.variant_of(torch.ops.aten.addmm.default)
+    op.not_implemented()
+
+
+@_lib.operator(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     variants=("function", "method"),
 )
-def baddbmm(op, self, batch1, batch2, beta, alpha):
+def _baddbmm_default(op, self, batch1, batch2, beta, alpha):
     """beta * self + alpha * batch1 @ batch2."""
     op.check(batch1.dim() == 3, message=f"batch1 must be a 3D tensor, got {batch1.dim()}D")
     op.check(batch2.dim() == 3, message=f"batch2 must be a 3D tensor, got {batch2.dim()}D")
@@ -138,8 +181,30 @@ def baddbmm(op, self, batch1, batch2, beta, alpha):
         op.python("mindtorch_v2.kernels.numbers:baddbmm", device="any")
 
 
+@_lib.operator(
+    "baddbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def baddbmm_(op):
+    """The in-place variant of ``baddbmm``."""
+    op.variant_of(torch.ops.aten.baddbmm.default)
+
+
+@_lib.operator(
+    "baddbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> "
+    "Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _baddbmm_out(op):
+    """The out variant of ``baddbmm``."""
+    op.variant_of(torch.ops.aten.baddbmm.default)
+    op.not_implemented()
+
+
 @_lib.operator("matmul(Tensor self, Tensor other) -> Tensor", variants=("function", "method"))
-def matmul(op, self, other):
+def _matmul_default(op, self, other):
     """The product of vectors, matrices or batches of matrices, by NumPy's rules."""
     op.check(
         self.dim() >= 1,
@@ -167,8 +232,19 @@ def matmul(op, self, other):
         )
 
 
+@_lib.operator(
+    "matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _matmul_out(op):
+    """The out variant of ``matmul``."""
+    op.variant_of(torch.ops.aten.matmul.default)
+    op.not_implemented()
+
+
 @_lib.operator("mv(Tensor self, Tensor vec) -> Tensor", variants=("function", "method"))
-def mv(op, self, vec):
+def _mv_default(op, self, vec):
     """The product of a matrix and a vector."""
     op.check(
         self.dim() == 2, vec.dim() == 1, message=f"vector + matrix @ vector expected, got 1, {self.dim()}, {vec.dim()}"
@@ -180,8 +256,19 @@ def mv(op, self, vec):
     op.returns(self.mm(vec.unsqueeze(1)).squeeze(1))
 
 
+@_lib.operator(
+    "mv.out(Tensor self, Tensor vec, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _mv_out(op):
+    """The out variant of ``mv``."""
+    op.variant_of(torch.ops.aten.mv.default)
+    op.not_implemented()
+
+
 @_lib.operator("dot(Tensor self, Tensor tensor) -> Tensor", variants=("function", "method"))
-def dot(op, self, tensor):
+def _dot_default(op, self, tensor):
     """The sum of the products of two vectors' elements."""
     op.check(
         self.dim() == 1,
@@ -202,9 +289,59 @@ def dot(op, self, tensor):
     op.returns((self * tensor).sum(dtype=self.dtype))
 
 
+@_lib.operator(
+    "dot.out(Tensor self, Tensor tensor, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _dot_out(op):
+    """The out variant of ``dot``."""
+    op.variant_of(torch.ops.aten.dot.default)
+    op.not_implemented()
+
+
 @_lib.operator("outer(Tensor self, Tensor vec2) -> Tensor", variants=("function", "method"))
-def outer(op, self, vec2):
+def _outer_default(op, self, vec2):
     """The products of all pairs of two vectors' elements."""
     op.check(self.dim() == 1, message=f"outer: Expected 1-D argument self, but got {self.dim()}-D")
     op.check(vec2.dim() == 1, message=f"outer: Expected 1-D argument vec2, but got {vec2.dim()}-D")
     op.returns(self.unsqueeze(1) * vec2)
+
+
+@_lib.operator(
+    "outer.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _outer_out(op):
+    """The out variant of ``outer``."""
+    op.variant_of(torch.ops.aten.outer.default)
+    op.not_implemented()
+
+
+@_lib.operator("ger(Tensor self, Tensor vec2) -> Tensor", variants=("function", "method"))
+def _ger_default(op):
+    """Another name of ``outer``."""
+    op.variant_of(torch.ops.aten.outer.default)
+
+
+@_lib.operator(
+    "ger.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _ger_out(op):
+    """Another name of ``outer.out``."""
+    op.variant_of(torch.ops.aten.outer.out)
+    op.not_implemented()
+
+
+mm = torch.ops.aten.mm
+bmm = torch.ops.aten.bmm
+addmm = torch.ops.aten.addmm
+baddbmm = torch.ops.aten.baddbmm
+matmul = torch.ops.aten.matmul
+mv = torch.ops.aten.mv
+dot = torch.ops.aten.dot
+outer = torch.ops.aten.outer
+ger = torch.ops.aten.ger

@@ -31,11 +31,22 @@ _libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relativ
 
 
 @_lib.operator("softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", variants=("function", "method"))
-def softmax(op, self, dim, dtype):
+def _softmax_int(op, self, dim, dtype):
     """exp(x) / sum(exp(x)) along a dimension."""
     op.returns(
         torch.ops.aten._softmax(self if dtype is None else torch.ops.aten._to_copy(self, dtype=dtype), dim, False)
     )
+
+
+@_lib.operator(
+    "softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _softmax_int_out(op):
+    """The out variant of ``softmax.int``."""
+    op.variant_of(torch.ops.aten.softmax.int)
+    op.not_implemented()
 
 
 @_lib.operator("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor")
@@ -106,11 +117,22 @@ def _softmax_backward_data(op, grad_output, output, dim, input_dtype):
 @_lib.operator(
     "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", variants=("function", "method")
 )
-def log_softmax(op, self, dim, dtype):
+def _log_softmax_int(op, self, dim, dtype):
     """x - log(sum(exp(x))) along a dimension."""
     op.returns(
         torch.ops.aten._log_softmax(self if dtype is None else torch.ops.aten._to_copy(self, dtype=dtype), dim, False)
     )
+
+
+@_lib.operator(
+    "log_softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _log_softmax_int_out(op):
+    """The out variant of ``log_softmax.int``."""
+    op.variant_of(torch.ops.aten.log_softmax.int)
+    op.not_implemented()
 
 
 @_lib.operator("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor")
@@ -279,3 +301,7 @@ def dropout(op, input, p, train):
         if p == 1
         else input * (torch.ops.aten.bernoulli_(torch.ops.aten.empty_like(input), 1 - p) / (1 - p))
     )
+
+
+softmax = torch.ops.aten.softmax
+log_softmax = torch.ops.aten.log_softmax

@@ -25,7 +25,10 @@ from mindtorch_v2.npu import KernelLauncher
 __all__ = [
     "add",
     "add_",
+    "arctan2",
+    "arctan2_",
     "atan2",
+    "atan2_",
     "bitwise_and",
     "bitwise_and_",
     "bitwise_or",
@@ -34,6 +37,8 @@ __all__ = [
     "bitwise_xor_",
     "div",
     "div_",
+    "divide",
+    "divide_",
     "floor_divide",
     "floor_divide_",
     "fmod",
@@ -42,6 +47,8 @@ __all__ = [
     "minimum",
     "mul",
     "mul_",
+    "multiply",
+    "multiply_",
     "pow",
     "pow_",
     "remainder",
@@ -49,6 +56,10 @@ __all__ = [
     "rsub",
     "sub",
     "sub_",
+    "subtract",
+    "subtract_",
+    "true_divide",
+    "true_divide_",
 ]
 
 _lib = Library("aten", "FRAGMENT")
@@ -70,6 +81,18 @@ def _add_tensor(op, self, other, alpha):
     @op.gradient
     def _(grad):
         return {self: grad, other: grad * alpha}
+
+
+@_lib.operator(
+    "add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _add_out(op):
+    """The out variant of ``add.Tensor``."""
+    op.variant_of(torch.ops.aten.add.Tensor)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -113,6 +136,18 @@ def _add__scalar(op, self, other, alpha):
     @op.gradient
     def _(grad):
         return {self: grad}
+
+
+@_lib.operator(
+    "add.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _add_scalar_out(op):
+    """The out variant of ``add.Scalar``."""
+    op.variant_of(torch.ops.aten.add.Scalar)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -177,6 +212,51 @@ def _sub__tensor(op, self, other, alpha):
 
 
 @_lib.operator(
+    "sub.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _sub_out(op):
+    """The out variant of ``sub.Tensor``."""
+    op.variant_of(torch.ops.aten.sub.Tensor)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    tags="pointwise",
+    variants=("function", "method"),
+)
+def _subtract_tensor(op):
+    """Another name of ``sub.Tensor``."""
+    op.variant_of(torch.ops.aten.sub.Tensor)
+
+
+@_lib.operator(
+    "subtract_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _subtract__tensor(op):
+    """Another name of ``sub_.Tensor``."""
+    op.variant_of(torch.ops.aten.sub_.Tensor)
+
+
+@_lib.operator(
+    "subtract.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _subtract_out(op):
+    """Another name of ``sub.out``."""
+    op.variant_of(torch.ops.aten.sub.out)
+    op.not_implemented()
+
+
+@_lib.operator(
     "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", tags="pointwise", variants=("function", "method")
 )
 def _sub_scalar(op, self, other, alpha):
@@ -217,10 +297,43 @@ def _sub__scalar(op, self, other, alpha):
         return {self: grad}
 
 
+@_lib.operator(
+    "subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+    tags="pointwise",
+    variants=("function", "method"),
+)
+def _subtract_scalar(op):
+    """Another name of ``sub.Scalar``."""
+    op.variant_of(torch.ops.aten.sub.Scalar)
+
+
+@_lib.operator(
+    "subtract_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _subtract__scalar(op):
+    """Another name of ``sub_.Scalar``."""
+    op.variant_of(torch.ops.aten.sub_.Scalar)
+
+
 @_lib.operator("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", tags="pointwise")
 def _rsub_tensor(op, self, other, alpha):
     """other - alpha * self"""
     op.returns(torch.ops.aten.sub(other, self, alpha=alpha))
+
+
+@_lib.operator(
+    "rsub.Tensor_out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _rsub_tensor_out(op):
+    """The out variant of ``rsub.Tensor``."""
+    op.variant_of(torch.ops.aten.rsub.Tensor)
+    op.not_implemented()
 
 
 @_lib.operator("rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", tags="pointwise")
@@ -236,6 +349,18 @@ def _rsub_scalar(op, self, other, alpha):
     @op.gradient
     def _(grad):
         return {self: -(grad * alpha)}
+
+
+@_lib.operator(
+    "rsub.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _rsub_scalar_out(op):
+    """The out variant of ``rsub.Scalar``."""
+    op.variant_of(torch.ops.aten.rsub.Scalar)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -270,6 +395,49 @@ def _mul__tensor(op, self, other):
     op.returns(self.copy_(torch.ops.aten.mul(self.clone(), other)))
 
 
+@_lib.operator(
+    "mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _mul_out(op):
+    """The out variant of ``mul.Tensor``."""
+    op.variant_of(torch.ops.aten.mul.Tensor)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "multiply.Tensor(Tensor self, Tensor other) -> Tensor", tags="pointwise", variants=("function", "method")
+)
+def _multiply_tensor(op):
+    """Another name of ``mul.Tensor``."""
+    op.variant_of(torch.ops.aten.mul.Tensor)
+
+
+@_lib.operator(
+    "multiply_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _multiply__tensor(op):
+    """Another name of ``mul_.Tensor``."""
+    op.variant_of(torch.ops.aten.mul_.Tensor)
+
+
+@_lib.operator(
+    "multiply.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _multiply_out(op):
+    """Another name of ``mul.out``."""
+    op.variant_of(torch.ops.aten.mul.out)
+    op.not_implemented()
+
+
 @_lib.operator("mul.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _mul_scalar(op, self, other):
     """`mul` with a number."""
@@ -284,6 +452,14 @@ def _mul_scalar(op, self, other):
     @op.gradient
     def _(grad):
         return {self: grad * other}
+
+
+@_lib.operator(
+    "multiply.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method")
+)
+def _multiply_scalar(op):
+    """Another name of ``mul.Scalar``."""
+    op.variant_of(torch.ops.aten.mul.Scalar)
 
 
 @_lib.operator(
@@ -312,6 +488,17 @@ def _mul__scalar(op, self, other):
 
 
 @_lib.operator(
+    "multiply_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _multiply__scalar(op):
+    """Another name of ``mul_.Scalar``."""
+    op.variant_of(torch.ops.aten.mul_.Scalar)
+
+
+@_lib.operator(
     "div.Tensor(Tensor self, Tensor other) -> Tensor",
     tags="pointwise",
     variants=("function", "method"),
@@ -334,6 +521,56 @@ def _div_tensor(op, self, other):
     @op.gradient
     def _(grad):
         return {self: grad / other, other: -grad * (self / other) / other}
+
+
+@_lib.operator(
+    "div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _div_out(op):
+    """The out variant of ``div.Tensor``."""
+    op.variant_of(torch.ops.aten.div.Tensor)
+    op.not_implemented()
+
+
+@_lib.operator("divide.Tensor(Tensor self, Tensor other) -> Tensor", tags="pointwise", variants=("function", "method"))
+def _divide_tensor(op):
+    """Another name of ``div.Tensor``."""
+    op.variant_of(torch.ops.aten.div.Tensor)
+
+
+@_lib.operator(
+    "divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _divide_out(op):
+    """Another name of ``div.out``."""
+    op.variant_of(torch.ops.aten.div.out)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "true_divide.Tensor(Tensor self, Tensor other) -> Tensor", tags="pointwise", variants=("function", "method")
+)
+def _true_divide_tensor(op):
+    """Another name of ``div.Tensor``."""
+    op.variant_of(torch.ops.aten.div.Tensor)
+
+
+@_lib.operator(
+    "true_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _true_divide_out(op):
+    """Another name of ``div.out``."""
+    op.variant_of(torch.ops.aten.div.out)
+    op.not_implemented()
 
 
 @_lib.operator("div.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -375,6 +612,42 @@ def _div__scalar(op, self, other):
         return {self: grad / other}
 
 
+@_lib.operator("divide.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
+def _divide_scalar(op):
+    """Another name of ``div.Scalar``."""
+    op.variant_of(torch.ops.aten.div.Scalar)
+
+
+@_lib.operator(
+    "divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _divide__scalar(op):
+    """Another name of ``div_.Scalar``."""
+    op.variant_of(torch.ops.aten.div_.Scalar)
+
+
+@_lib.operator(
+    "true_divide.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method")
+)
+def _true_divide_scalar(op):
+    """Another name of ``div.Scalar``."""
+    op.variant_of(torch.ops.aten.div.Scalar)
+
+
+@_lib.operator(
+    "true_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _true_divide__scalar(op):
+    """Another name of ``div_.Scalar``."""
+    op.variant_of(torch.ops.aten.div_.Scalar)
+
+
 @_lib.operator(
     "div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
     tags="pointwise",
@@ -398,6 +671,28 @@ def _div__tensor(op, self, other):
     @op.gradient
     def _(grad):
         return {self: grad / other, other: -grad * self / other}
+
+
+@_lib.operator(
+    "divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _divide__tensor(op):
+    """Another name of ``div_.Tensor``."""
+    op.variant_of(torch.ops.aten.div_.Tensor)
+
+
+@_lib.operator(
+    "true_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _true_divide__tensor(op):
+    """Another name of ``div_.Tensor``."""
+    op.variant_of(torch.ops.aten.div_.Tensor)
 
 
 @_lib.operator(
@@ -437,6 +732,79 @@ def _div_tensor_mode(op, self, other, rounding_mode):
 
 
 @_lib.operator(
+    "div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _div__tensor_mode(op, self, other, rounding_mode):
+    """The in-place variant of ``div.Tensor_mode``."""
+    op.check(
+        rounding_mode is None or any_of(rounding_mode == "floor", rounding_mode == "trunc"),
+        message=f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'",
+    )
+    op.check(
+        can_cast(
+            result_type(self, other)
+            if rounding_mode is not None or self.is_floating_point() or other.is_floating_point()
+            else result_type(self, 1.0),
+            self.dtype,
+        ),
+        message=(
+            "result type "
+            f"{result_type(self, other) if rounding_mode is not None or self.is_floating_point() or other.is_floating_point() else result_type(self, 1.0)} "
+            f"can't be cast to the desired output type {self.dtype}"
+        ),
+    )
+    op.returns(self.copy_(torch.ops.aten.div(self.clone(), other, rounding_mode=rounding_mode)))
+
+
+@_lib.operator(
+    "div.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _div_out_mode(op):
+    """The out variant of ``div.Tensor_mode``."""
+    op.variant_of(torch.ops.aten.div.Tensor_mode)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+    tags="pointwise",
+    variants=("function", "method"),
+)
+def _divide_tensor_mode(op):
+    """Another name of ``div.Tensor_mode``."""
+    op.variant_of(torch.ops.aten.div.Tensor_mode)
+
+
+@_lib.operator(
+    "divide_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _divide__tensor_mode(op):
+    """Another name of ``div_.Tensor_mode``."""
+    op.variant_of(torch.ops.aten.div_.Tensor_mode)
+
+
+@_lib.operator(
+    "divide.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _divide_out_mode(op):
+    """Another name of ``div.out_mode``."""
+    op.variant_of(torch.ops.aten.div.out_mode)
+    op.not_implemented()
+
+
+@_lib.operator(
     "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
     tags="pointwise",
     variants=("function", "method"),
@@ -464,6 +832,60 @@ def _div_scalar_mode(op, self, other, rounding_mode):
 
 
 @_lib.operator(
+    "div_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _div__scalar_mode(op, self, other, rounding_mode):
+    """The in-place variant of ``div.Scalar_mode``."""
+    op.check(
+        rounding_mode is None or any_of(rounding_mode == "floor", rounding_mode == "trunc"),
+        message=f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'",
+    )
+    op.check(
+        can_cast(result_type(self, other) if rounding_mode is not None else result_type(self, 1.0), self.dtype),
+        message=(
+            f"result type {result_type(self, other) if rounding_mode is not None else result_type(self, 1.0)} can't be "
+            f"cast to the desired output type {self.dtype}"
+        ),
+    )
+    op.returns(self)
+    if all_of(
+        one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64), rounding_mode == "trunc"
+    ):
+        op.launch("CPU", _libmindtorch_cpu["mt_div_trunc_scalar"], desc(self), f64(other), desc(self))
+    else:
+        op.compute(self.copy_(torch.ops.aten.div(self, other, rounding_mode=rounding_mode)), device="CPU")
+    op.compute(self.copy_(torch.ops.aten.div(self, other, rounding_mode=rounding_mode)), device="any")
+
+    @op.gradient
+    def _(grad):
+        return {self: grad / other if rounding_mode is None else torch.ops.aten.zeros_like(grad)}
+
+
+@_lib.operator(
+    "divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
+    tags="pointwise",
+    variants=("function", "method"),
+)
+def _divide_scalar_mode(op):
+    """Another name of ``div.Scalar_mode``."""
+    op.variant_of(torch.ops.aten.div.Scalar_mode)
+
+
+@_lib.operator(
+    "divide_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _divide__scalar_mode(op):
+    """Another name of ``div_.Scalar_mode``."""
+    op.variant_of(torch.ops.aten.div_.Scalar_mode)
+
+
+@_lib.operator(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
     tags="pointwise",
     variants=("function", "method"),
@@ -477,11 +899,35 @@ def _floor_divide_default(op, self, other):
 
 
 @_lib.operator(
+    "floor_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _floor_divide_out(op):
+    """The out variant of ``floor_divide``."""
+    op.variant_of(torch.ops.aten.floor_divide.default)
+    op.not_implemented()
+
+
+@_lib.operator(
     "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method")
 )
 def _floor_divide_scalar(op):
     """self / other for a number, rounded down."""
     op.python("mindtorch_v2.kernels.numbers:floor_divide", device="any")
+
+
+@_lib.operator(
+    "floor_divide.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _floor_divide_scalar_out(op):
+    """The out variant of ``floor_divide.Scalar``."""
+    op.variant_of(torch.ops.aten.floor_divide.Scalar)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -549,6 +995,18 @@ def _remainder__tensor(op, self, other):
 
 
 @_lib.operator(
+    "remainder.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _remainder_tensor_out(op):
+    """The out variant of ``remainder.Tensor``."""
+    op.variant_of(torch.ops.aten.remainder.Tensor)
+    op.not_implemented()
+
+
+@_lib.operator(
     "remainder.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method")
 )
 def _remainder_scalar(op, self, other):
@@ -589,11 +1047,35 @@ def _remainder__scalar(op, self, other):
         return {self: grad}
 
 
+@_lib.operator(
+    "remainder.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _remainder_scalar_out(op):
+    """The out variant of ``remainder.Scalar``."""
+    op.variant_of(torch.ops.aten.remainder.Scalar)
+    op.not_implemented()
+
+
 @_lib.operator("remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", tags="pointwise")
 def _remainder_scalar_tensor(op, self, other):
     """`remainder` of a number by a tensor."""
     op.returns(empty(other.shape, result_type(other, self), other))
     op.python("mindtorch_v2.kernels.numbers:remainder_of", device="any")
+    op.not_implemented()
+
+
+@_lib.operator(
+    "remainder.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _remainder_scalar_tensor_out(op):
+    """The out variant of ``remainder.Scalar_Tensor``."""
+    op.variant_of(torch.ops.aten.remainder.Scalar_Tensor)
     op.not_implemented()
 
 
@@ -626,6 +1108,18 @@ def _fmod__tensor(op, self, other):
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self.copy_(torch.ops.aten.fmod(self.clone(), other)))
+
+
+@_lib.operator(
+    "fmod.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _fmod_tensor_out(op):
+    """The out variant of ``fmod.Tensor``."""
+    op.variant_of(torch.ops.aten.fmod.Tensor)
+    op.not_implemented()
 
 
 @_lib.operator("fmod.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -668,6 +1162,18 @@ def _fmod__scalar(op, self, other):
 
 
 @_lib.operator(
+    "fmod.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _fmod_scalar_out(op):
+    """The out variant of ``fmod.Scalar``."""
+    op.variant_of(torch.ops.aten.fmod.Scalar)
+    op.not_implemented()
+
+
+@_lib.operator(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
     tags="pointwise",
     variants=("function", "method"),
@@ -693,6 +1199,18 @@ def _pow_tensor_tensor(op, self, exponent):
 
 
 @_lib.operator(
+    "pow.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _pow_tensor_tensor_out(op):
+    """The out variant of ``pow.Tensor_Tensor``."""
+    op.variant_of(torch.ops.aten.pow.Tensor_Tensor)
+    op.not_implemented()
+
+
+@_lib.operator(
     "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", tags="pointwise", variants=("function", "method")
 )
 def _pow_tensor_scalar(op, self, exponent):
@@ -712,6 +1230,18 @@ def _pow_tensor_scalar(op, self, exponent):
             if exponent == 0
             else grad * (torch.ops.aten.pow(self, exponent - 1) * exponent)
         }
+
+
+@_lib.operator(
+    "pow.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _pow_tensor_scalar_out(op):
+    """The out variant of ``pow.Tensor_Scalar``."""
+    op.variant_of(torch.ops.aten.pow.Tensor_Scalar)
+    op.not_implemented()
 
 
 @_lib.operator("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", tags="pointwise")
@@ -736,6 +1266,18 @@ def _pow_scalar(op, self, exponent):
             if self == 0
             else grad * out * torch.ops.aten.scalar_tensor(self, dtype=grad.dtype, device=grad.device).log()
         }
+
+
+@_lib.operator(
+    "pow.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _pow_scalar_out(op):
+    """The out variant of ``pow.Scalar``."""
+    op.variant_of(torch.ops.aten.pow.Scalar)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -774,7 +1316,7 @@ def _pow__scalar(op, self, exponent):
     variants=("function", "method"),
     device_check="CPUScalars",
 )
-def maximum(op, self, other):
+def _maximum_default(op, self, other):
     """The larger of two elements; NaN if either is. At equal elements both get half the gradient."""
     out = op.returns(broadcast(self, other))
     op.launch("CPU", _libmindtorch_cpu["mt_maximum"], desc(self), desc(other), desc(out))
@@ -788,12 +1330,24 @@ def maximum(op, self, other):
 
 
 @_lib.operator(
+    "maximum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _maximum_out(op):
+    """The out variant of ``maximum``."""
+    op.variant_of(torch.ops.aten.maximum.default)
+    op.not_implemented()
+
+
+@_lib.operator(
     "minimum(Tensor self, Tensor other) -> Tensor",
     tags="pointwise",
     variants=("function", "method"),
     device_check="CPUScalars",
 )
-def minimum(op, self, other):
+def _minimum_default(op, self, other):
     """The smaller of two elements; NaN if either is. At equal elements both get half the gradient."""
     out = op.returns(broadcast(self, other))
     op.launch("CPU", _libmindtorch_cpu["mt_minimum"], desc(self), desc(other), desc(out))
@@ -807,12 +1361,24 @@ def minimum(op, self, other):
 
 
 @_lib.operator(
+    "minimum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _minimum_out(op):
+    """The out variant of ``minimum``."""
+    op.variant_of(torch.ops.aten.minimum.default)
+    op.not_implemented()
+
+
+@_lib.operator(
     "atan2(Tensor self, Tensor other) -> Tensor",
     tags="pointwise",
     variants=("function", "method"),
     device_check="CPUScalars",
 )
-def atan2(op, self, other):
+def _atan2_default(op, self, other):
     """The angle of the point (other, self), in radians."""
     out = op.returns(
         empty(
@@ -828,6 +1394,71 @@ def atan2(op, self, other):
     @op.gradient
     def _(grad):
         return {self: grad * other / (self * self + other * other), other: -grad * self / (self * self + other * other)}
+
+
+@_lib.operator(
+    "atan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def atan2_(op, self, other):
+    """The in-place variant of ``atan2``."""
+    op.check(
+        can_cast(
+            result_type(self, other)
+            if any_of(self.is_floating_point(), other.is_floating_point())
+            else result_type(self, 1.0),
+            self.dtype,
+        ),
+        message=(
+            "result type "
+            f"{result_type(self, other) if any_of(self.is_floating_point(), other.is_floating_point()) else result_type(self, 1.0)} "
+            f"can't be cast to the desired output type {self.dtype}"
+        ),
+    )
+    op.returns(self.copy_(torch.ops.aten.atan2(self.clone(), other)))
+
+
+@_lib.operator(
+    "atan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _atan2_out(op):
+    """The out variant of ``atan2``."""
+    op.variant_of(torch.ops.aten.atan2.default)
+    op.not_implemented()
+
+
+@_lib.operator("arctan2(Tensor self, Tensor other) -> Tensor", tags="pointwise", variants=("function", "method"))
+def _arctan2_default(op):
+    """Another name of ``atan2``."""
+    op.variant_of(torch.ops.aten.atan2.default)
+
+
+@_lib.operator(
+    "arctan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def arctan2_(op):
+    """Another name of ``atan2_``."""
+    op.variant_of(torch.ops.aten.atan2_.default)
+
+
+@_lib.operator(
+    "arctan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _arctan2_out(op):
+    """Another name of ``atan2.out``."""
+    op.variant_of(torch.ops.aten.atan2.out)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -862,6 +1493,18 @@ def _bitwise_and__tensor(op, self, other):
 
 
 @_lib.operator(
+    "bitwise_and.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _bitwise_and_tensor_out(op):
+    """The out variant of ``bitwise_and.Tensor``."""
+    op.variant_of(torch.ops.aten.bitwise_and.Tensor)
+    op.not_implemented()
+
+
+@_lib.operator(
     "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method")
 )
 def _bitwise_and_scalar(op, self, other):
@@ -887,12 +1530,36 @@ def _bitwise_and__scalar(op, self, other):
     op.not_differentiable()
 
 
+@_lib.operator(
+    "bitwise_and.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _bitwise_and_scalar_out(op):
+    """The out variant of ``bitwise_and.Scalar``."""
+    op.variant_of(torch.ops.aten.bitwise_and.Scalar)
+    op.not_implemented()
+
+
 @_lib.operator("bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", tags="pointwise")
 def _bitwise_and_scalar_tensor(op, self, other):
     """`bitwise_and` of a number and a tensor."""
     op.returns(empty(other.shape, result_type(other, self), other))
     op.python("mindtorch_v2.kernels.numbers:bitwise_and_of", device="any")
     op.not_differentiable()
+
+
+@_lib.operator(
+    "bitwise_and.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _bitwise_and_scalar_tensor_out(op):
+    """The out variant of ``bitwise_and.Scalar_Tensor``."""
+    op.variant_of(torch.ops.aten.bitwise_and.Scalar_Tensor)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -927,6 +1594,18 @@ def _bitwise_or__tensor(op, self, other):
 
 
 @_lib.operator(
+    "bitwise_or.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _bitwise_or_tensor_out(op):
+    """The out variant of ``bitwise_or.Tensor``."""
+    op.variant_of(torch.ops.aten.bitwise_or.Tensor)
+    op.not_implemented()
+
+
+@_lib.operator(
     "bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method")
 )
 def _bitwise_or_scalar(op, self, other):
@@ -952,12 +1631,36 @@ def _bitwise_or__scalar(op, self, other):
     op.not_differentiable()
 
 
+@_lib.operator(
+    "bitwise_or.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _bitwise_or_scalar_out(op):
+    """The out variant of ``bitwise_or.Scalar``."""
+    op.variant_of(torch.ops.aten.bitwise_or.Scalar)
+    op.not_implemented()
+
+
 @_lib.operator("bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", tags="pointwise")
 def _bitwise_or_scalar_tensor(op, self, other):
     """`bitwise_or` of a number and a tensor."""
     op.returns(empty(other.shape, result_type(other, self), other))
     op.python("mindtorch_v2.kernels.numbers:bitwise_or_of", device="any")
     op.not_differentiable()
+
+
+@_lib.operator(
+    "bitwise_or.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _bitwise_or_scalar_tensor_out(op):
+    """The out variant of ``bitwise_or.Scalar_Tensor``."""
+    op.variant_of(torch.ops.aten.bitwise_or.Scalar_Tensor)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -992,6 +1695,18 @@ def _bitwise_xor__tensor(op, self, other):
 
 
 @_lib.operator(
+    "bitwise_xor.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _bitwise_xor_tensor_out(op):
+    """The out variant of ``bitwise_xor.Tensor``."""
+    op.variant_of(torch.ops.aten.bitwise_xor.Tensor)
+    op.not_implemented()
+
+
+@_lib.operator(
     "bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method")
 )
 def _bitwise_xor_scalar(op, self, other):
@@ -1017,6 +1732,18 @@ def _bitwise_xor__scalar(op, self, other):
     op.not_differentiable()
 
 
+@_lib.operator(
+    "bitwise_xor.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _bitwise_xor_scalar_out(op):
+    """The out variant of ``bitwise_xor.Scalar``."""
+    op.variant_of(torch.ops.aten.bitwise_xor.Scalar)
+    op.not_implemented()
+
+
 @_lib.operator("bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", tags="pointwise")
 def _bitwise_xor_scalar_tensor(op, self, other):
     """`bitwise_xor` of a number and a tensor."""
@@ -1025,15 +1752,35 @@ def _bitwise_xor_scalar_tensor(op, self, other):
     op.not_differentiable()
 
 
+@_lib.operator(
+    "bitwise_xor.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _bitwise_xor_scalar_tensor_out(op):
+    """The out variant of ``bitwise_xor.Scalar_Tensor``."""
+    op.variant_of(torch.ops.aten.bitwise_xor.Scalar_Tensor)
+    op.not_implemented()
+
+
 add = torch.ops.aten.add
 add_ = torch.ops.aten.add_
 sub = torch.ops.aten.sub
 sub_ = torch.ops.aten.sub_
+subtract = torch.ops.aten.subtract
+subtract_ = torch.ops.aten.subtract_
 rsub = torch.ops.aten.rsub
 mul = torch.ops.aten.mul
 mul_ = torch.ops.aten.mul_
+multiply = torch.ops.aten.multiply
+multiply_ = torch.ops.aten.multiply_
 div = torch.ops.aten.div
+divide = torch.ops.aten.divide
+true_divide = torch.ops.aten.true_divide
 div_ = torch.ops.aten.div_
+divide_ = torch.ops.aten.divide_
+true_divide_ = torch.ops.aten.true_divide_
 floor_divide = torch.ops.aten.floor_divide
 floor_divide_ = torch.ops.aten.floor_divide_
 remainder = torch.ops.aten.remainder
@@ -1042,6 +1789,10 @@ fmod = torch.ops.aten.fmod
 fmod_ = torch.ops.aten.fmod_
 pow = torch.ops.aten.pow
 pow_ = torch.ops.aten.pow_
+maximum = torch.ops.aten.maximum
+minimum = torch.ops.aten.minimum
+atan2 = torch.ops.aten.atan2
+arctan2 = torch.ops.aten.arctan2
 bitwise_and = torch.ops.aten.bitwise_and
 bitwise_and_ = torch.ops.aten.bitwise_and_
 bitwise_or = torch.ops.aten.bitwise_or

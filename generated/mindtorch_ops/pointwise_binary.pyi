@@ -9,7 +9,10 @@ from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 __all__ = [
     "add",
     "add_",
+    "arctan2",
+    "arctan2_",
     "atan2",
+    "atan2_",
     "bitwise_and",
     "bitwise_and_",
     "bitwise_or",
@@ -18,6 +21,8 @@ __all__ = [
     "bitwise_xor_",
     "div",
     "div_",
+    "divide",
+    "divide_",
     "floor_divide",
     "floor_divide_",
     "fmod",
@@ -26,6 +31,8 @@ __all__ = [
     "minimum",
     "mul",
     "mul_",
+    "multiply",
+    "multiply_",
     "pow",
     "pow_",
     "remainder",
@@ -33,25 +40,43 @@ __all__ = [
     "rsub",
     "sub",
     "sub_",
+    "subtract",
+    "subtract_",
+    "true_divide",
+    "true_divide_",
 ]
 
 class _AddTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor: ...
 
+class _AddOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1, out: Tensor) -> Tensor: ...
+
 class _AddScalar(OpOverload):
     def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor: ...
 
+class _AddScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, alpha: float = 1, *, out: Tensor) -> Tensor: ...
+
 class _AddOverloads(OpOverloadPacket):
     Tensor: _AddTensor
+    out: _AddOut
     Scalar: _AddScalar
+    Scalar_out: _AddScalarOut
 
 class _Add(_AddOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
         """self + alpha * other"""
     @overload
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1, out: Tensor) -> Tensor:
+        """The out variant of ``add.Tensor``."""
+    @overload
     def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor:
         """`add` with a number."""
+    @overload
+    def __call__(op, self: Tensor, other: float, alpha: float = 1, *, out: Tensor) -> Tensor:
+        """The out variant of ``add.Scalar``."""
 
 add: _Add
 
@@ -78,17 +103,24 @@ add_: _AddInPlace
 class _SubTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor: ...
 
+class _SubOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1, out: Tensor) -> Tensor: ...
+
 class _SubScalar(OpOverload):
     def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor: ...
 
 class _SubOverloads(OpOverloadPacket):
     Tensor: _SubTensor
+    out: _SubOut
     Scalar: _SubScalar
 
 class _Sub(_SubOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
         """self - alpha * other"""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1, out: Tensor) -> Tensor:
+        """The out variant of ``sub.Tensor``."""
     @overload
     def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor:
         """`sub` with a number."""
@@ -115,40 +147,108 @@ class _SubInPlace(_SubInPlaceOverloads):
 
 sub_: _SubInPlace
 
+class _SubtractTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor: ...
+
+class _SubtractOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1, out: Tensor) -> Tensor: ...
+
+class _SubtractScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor: ...
+
+class _SubtractOverloads(OpOverloadPacket):
+    Tensor: _SubtractTensor
+    out: _SubtractOut
+    Scalar: _SubtractScalar
+
+class _Subtract(_SubtractOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
+        """Another name of ``sub.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1, out: Tensor) -> Tensor:
+        """Another name of ``sub.out``."""
+    @overload
+    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor:
+        """Another name of ``sub.Scalar``."""
+
+subtract: _Subtract
+
+class _SubtractInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor: ...
+
+class _SubtractInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor: ...
+
+class _SubtractInPlaceOverloads(OpOverloadPacket):
+    Tensor: _SubtractInPlaceTensor
+    Scalar: _SubtractInPlaceScalar
+
+class _SubtractInPlace(_SubtractInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
+        """Another name of ``sub_.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor:
+        """Another name of ``sub_.Scalar``."""
+
+subtract_: _SubtractInPlace
+
 class _RsubTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor: ...
+
+class _RsubTensorOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1, out: Tensor) -> Tensor: ...
 
 class _RsubScalar(OpOverload):
     def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor: ...
 
+class _RsubScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, alpha: float = 1, *, out: Tensor) -> Tensor: ...
+
 class _RsubOverloads(OpOverloadPacket):
     Tensor: _RsubTensor
+    Tensor_out: _RsubTensorOut
     Scalar: _RsubScalar
+    Scalar_out: _RsubScalarOut
 
 class _Rsub(_RsubOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
         """other - alpha * self"""
     @overload
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1, out: Tensor) -> Tensor:
+        """The out variant of ``rsub.Tensor``."""
+    @overload
     def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor:
         """other - alpha * self, for a number."""
+    @overload
+    def __call__(op, self: Tensor, other: float, alpha: float = 1, *, out: Tensor) -> Tensor:
+        """The out variant of ``rsub.Scalar``."""
 
 rsub: _Rsub
 
 class _MulTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
+class _MulOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _MulScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
 class _MulOverloads(OpOverloadPacket):
     Tensor: _MulTensor
+    out: _MulOut
     Scalar: _MulScalar
 
 class _Mul(_MulOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """self * other"""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``mul.Tensor``."""
     @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`mul` with a number."""
@@ -175,8 +275,58 @@ class _MulInPlace(_MulInPlaceOverloads):
 
 mul_: _MulInPlace
 
+class _MultiplyTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _MultiplyOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _MultiplyScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _MultiplyOverloads(OpOverloadPacket):
+    Tensor: _MultiplyTensor
+    out: _MultiplyOut
+    Scalar: _MultiplyScalar
+
+class _Multiply(_MultiplyOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``mul.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """Another name of ``mul.out``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """Another name of ``mul.Scalar``."""
+
+multiply: _Multiply
+
+class _MultiplyInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _MultiplyInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _MultiplyInPlaceOverloads(OpOverloadPacket):
+    Tensor: _MultiplyInPlaceTensor
+    Scalar: _MultiplyInPlaceScalar
+
+class _MultiplyInPlace(_MultiplyInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``mul_.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """Another name of ``mul_.Scalar``."""
+
+multiply_: _MultiplyInPlace
+
 class _DivTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _DivOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
 
 class _DivScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor: ...
@@ -184,13 +334,18 @@ class _DivScalar(OpOverload):
 class _DivTensorMode(OpOverload):
     def __call__(op, self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor: ...
 
+class _DivOutMode(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, rounding_mode: str | None, out: Tensor) -> Tensor: ...
+
 class _DivScalarMode(OpOverload):
     def __call__(op, self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor: ...
 
 class _DivOverloads(OpOverloadPacket):
     Tensor: _DivTensor
+    out: _DivOut
     Scalar: _DivScalar
     Tensor_mode: _DivTensorMode
+    out_mode: _DivOutMode
     Scalar_mode: _DivScalarMode
 
 class _Div(_DivOverloads):
@@ -198,16 +353,97 @@ class _Div(_DivOverloads):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """self / other; of integers too a floating-point quotient."""
     @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``div.Tensor``."""
+    @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`div` with a number."""
     @overload
     def __call__(op, self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
         """self / other, rounded by `rounding_mode`: None, `floor` or `trunc`."""
     @overload
+    def __call__(op, self: Tensor, other: Tensor, *, rounding_mode: str | None, out: Tensor) -> Tensor:
+        """The out variant of ``div.Tensor_mode``."""
+    @overload
     def __call__(op, self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
         """self / other for a number, rounded by `rounding_mode`."""
 
 div: _Div
+
+class _DivideTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _DivideOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _DivideScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _DivideTensorMode(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor: ...
+
+class _DivideOutMode(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, rounding_mode: str | None, out: Tensor) -> Tensor: ...
+
+class _DivideScalarMode(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor: ...
+
+class _DivideOverloads(OpOverloadPacket):
+    Tensor: _DivideTensor
+    out: _DivideOut
+    Scalar: _DivideScalar
+    Tensor_mode: _DivideTensorMode
+    out_mode: _DivideOutMode
+    Scalar_mode: _DivideScalarMode
+
+class _Divide(_DivideOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``div.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """Another name of ``div.out``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """Another name of ``div.Scalar``."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
+        """Another name of ``div.Tensor_mode``."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, rounding_mode: str | None, out: Tensor) -> Tensor:
+        """Another name of ``div.out_mode``."""
+    @overload
+    def __call__(op, self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
+        """Another name of ``div.Scalar_mode``."""
+
+divide: _Divide
+
+class _TrueDivideTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _TrueDivideOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _TrueDivideScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _TrueDivideOverloads(OpOverloadPacket):
+    Tensor: _TrueDivideTensor
+    out: _TrueDivideOut
+    Scalar: _TrueDivideScalar
+
+class _TrueDivide(_TrueDivideOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``div.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """Another name of ``div.out``."""
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """Another name of ``div.Scalar``."""
+
+true_divide: _TrueDivide
 
 class _DivInPlaceScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor: ...
@@ -215,9 +451,17 @@ class _DivInPlaceScalar(OpOverload):
 class _DivInPlaceTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
+class _DivInPlaceTensorMode(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor: ...
+
+class _DivInPlaceScalarMode(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor: ...
+
 class _DivInPlaceOverloads(OpOverloadPacket):
     Scalar: _DivInPlaceScalar
     Tensor: _DivInPlaceTensor
+    Tensor_mode: _DivInPlaceTensorMode
+    Scalar_mode: _DivInPlaceScalarMode
 
 class _DivInPlace(_DivInPlaceOverloads):
     @overload
@@ -226,26 +470,100 @@ class _DivInPlace(_DivInPlaceOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """`div` in place."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
+        """The in-place variant of ``div.Tensor_mode``."""
+    @overload
+    def __call__(op, self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
+        """The in-place variant of ``div.Scalar_mode``."""
 
 div_: _DivInPlace
+
+class _DivideInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _DivideInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _DivideInPlaceTensorMode(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor: ...
+
+class _DivideInPlaceScalarMode(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor: ...
+
+class _DivideInPlaceOverloads(OpOverloadPacket):
+    Scalar: _DivideInPlaceScalar
+    Tensor: _DivideInPlaceTensor
+    Tensor_mode: _DivideInPlaceTensorMode
+    Scalar_mode: _DivideInPlaceScalarMode
+
+class _DivideInPlace(_DivideInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """Another name of ``div_.Scalar``."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``div_.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, rounding_mode: str | None) -> Tensor:
+        """Another name of ``div_.Tensor_mode``."""
+    @overload
+    def __call__(op, self: Tensor, other: float, *, rounding_mode: str | None) -> Tensor:
+        """Another name of ``div_.Scalar_mode``."""
+
+divide_: _DivideInPlace
+
+class _TrueDivideInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _TrueDivideInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _TrueDivideInPlaceOverloads(OpOverloadPacket):
+    Scalar: _TrueDivideInPlaceScalar
+    Tensor: _TrueDivideInPlaceTensor
+
+class _TrueDivideInPlace(_TrueDivideInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: float) -> Tensor:
+        """Another name of ``div_.Scalar``."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``div_.Tensor``."""
+
+true_divide_: _TrueDivideInPlace
 
 class _FloorDivideDefault(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
+class _FloorDivideOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _FloorDivideScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
+class _FloorDivideScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor: ...
+
 class _FloorDivideOverloads(OpOverloadPacket):
     default: _FloorDivideDefault
+    out: _FloorDivideOut
     Scalar: _FloorDivideScalar
+    Scalar_out: _FloorDivideScalarOut
 
 class _FloorDivide(_FloorDivideOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """self / other, rounded down."""
     @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``floor_divide``."""
+    @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """self / other for a number, rounded down."""
+    @overload
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``floor_divide.Scalar``."""
 
 floor_divide: _FloorDivide
 
@@ -272,27 +590,48 @@ floor_divide_: _FloorDivideInPlace
 class _RemainderTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
+class _RemainderTensorOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _RemainderScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _RemainderScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor: ...
 
 class _RemainderScalarTensor(OpOverload):
     def __call__(op, self: float, other: Tensor) -> Tensor: ...
 
+class _RemainderScalarTensorOut(OpOverload):
+    def __call__(op, self: float, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _RemainderOverloads(OpOverloadPacket):
     Tensor: _RemainderTensor
+    Tensor_out: _RemainderTensorOut
     Scalar: _RemainderScalar
+    Scalar_out: _RemainderScalarOut
     Scalar_Tensor: _RemainderScalarTensor
+    Scalar_Tensor_out: _RemainderScalarTensorOut
 
 class _Remainder(_RemainderOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """The remainder of the division rounded down: its sign is that of `other`."""
     @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``remainder.Tensor``."""
+    @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`remainder` with a number."""
     @overload
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``remainder.Scalar``."""
+    @overload
     def __call__(op, self: float, other: Tensor) -> Tensor:
         """`remainder` of a number by a tensor."""
+    @overload
+    def __call__(op, self: float, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``remainder.Scalar_Tensor``."""
 
 remainder: _Remainder
 
@@ -319,20 +658,34 @@ remainder_: _RemainderInPlace
 class _FmodTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
+class _FmodTensorOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _FmodScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
+class _FmodScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor: ...
+
 class _FmodOverloads(OpOverloadPacket):
     Tensor: _FmodTensor
+    Tensor_out: _FmodTensorOut
     Scalar: _FmodScalar
+    Scalar_out: _FmodScalarOut
 
 class _Fmod(_FmodOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """The remainder of the division rounded towards 0: its sign is that of `self`."""
     @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``fmod.Tensor``."""
+    @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`fmod` with a number."""
+    @overload
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``fmod.Scalar``."""
 
 fmod: _Fmod
 
@@ -359,27 +712,48 @@ fmod_: _FmodInPlace
 class _PowTensorTensor(OpOverload):
     def __call__(op, self: Tensor, exponent: Tensor) -> Tensor: ...
 
+class _PowTensorTensorOut(OpOverload):
+    def __call__(op, self: Tensor, exponent: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _PowTensorScalar(OpOverload):
     def __call__(op, self: Tensor, exponent: float) -> Tensor: ...
+
+class _PowTensorScalarOut(OpOverload):
+    def __call__(op, self: Tensor, exponent: float, *, out: Tensor) -> Tensor: ...
 
 class _PowScalar(OpOverload):
     def __call__(op, self: float, exponent: Tensor) -> Tensor: ...
 
+class _PowScalarOut(OpOverload):
+    def __call__(op, self: float, exponent: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _PowOverloads(OpOverloadPacket):
     Tensor_Tensor: _PowTensorTensor
+    Tensor_Tensor_out: _PowTensorTensorOut
     Tensor_Scalar: _PowTensorScalar
+    Tensor_Scalar_out: _PowTensorScalarOut
     Scalar: _PowScalar
+    Scalar_out: _PowScalarOut
 
 class _Pow(_PowOverloads):
     @overload
     def __call__(op, self: Tensor, exponent: Tensor) -> Tensor:
         """self to the power of exponent."""
     @overload
+    def __call__(op, self: Tensor, exponent: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``pow.Tensor_Tensor``."""
+    @overload
     def __call__(op, self: Tensor, exponent: float) -> Tensor:
         """self to the power of a number."""
     @overload
+    def __call__(op, self: Tensor, exponent: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``pow.Tensor_Scalar``."""
+    @overload
     def __call__(op, self: float, exponent: Tensor) -> Tensor:
         """A number to the power of a tensor."""
+    @overload
+    def __call__(op, self: float, exponent: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``pow.Scalar``."""
 
 pow: _Pow
 
@@ -403,48 +777,143 @@ class _PowInPlace(_PowInPlaceOverloads):
 
 pow_: _PowInPlace
 
-class _Maximum(OpOverload):
+class _MaximumDefault(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _MaximumOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _MaximumOverloads(OpOverloadPacket):
+    default: _MaximumDefault
+    out: _MaximumOut
+
+class _Maximum(_MaximumOverloads):
+    @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """The larger of two elements; NaN if either is. At equal elements both get half the gradient."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``maximum``."""
 
 maximum: _Maximum
 
-class _Minimum(OpOverload):
+class _MinimumDefault(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _MinimumOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _MinimumOverloads(OpOverloadPacket):
+    default: _MinimumDefault
+    out: _MinimumOut
+
+class _Minimum(_MinimumOverloads):
+    @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """The smaller of two elements; NaN if either is. At equal elements both get half the gradient."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``minimum``."""
 
 minimum: _Minimum
 
-class _Atan2(OpOverload):
+class _Atan2Default(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _Atan2Out(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _Atan2Overloads(OpOverloadPacket):
+    default: _Atan2Default
+    out: _Atan2Out
+
+class _Atan2(_Atan2Overloads):
+    @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """The angle of the point (other, self), in radians."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``atan2``."""
 
 atan2: _Atan2
+
+class _Atan2InPlace(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """The in-place variant of ``atan2``."""
+
+atan2_: _Atan2InPlace
+
+class _Arctan2Default(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _Arctan2Out(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _Arctan2Overloads(OpOverloadPacket):
+    default: _Arctan2Default
+    out: _Arctan2Out
+
+class _Arctan2(_Arctan2Overloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``atan2``."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """Another name of ``atan2.out``."""
+
+arctan2: _Arctan2
+
+class _Arctan2InPlace(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``atan2_``."""
+
+arctan2_: _Arctan2InPlace
 
 class _BitwiseAndTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
+class _BitwiseAndTensorOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _BitwiseAndScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _BitwiseAndScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor: ...
 
 class _BitwiseAndScalarTensor(OpOverload):
     def __call__(op, self: float, other: Tensor) -> Tensor: ...
 
+class _BitwiseAndScalarTensorOut(OpOverload):
+    def __call__(op, self: float, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _BitwiseAndOverloads(OpOverloadPacket):
     Tensor: _BitwiseAndTensor
+    Tensor_out: _BitwiseAndTensorOut
     Scalar: _BitwiseAndScalar
+    Scalar_out: _BitwiseAndScalarOut
     Scalar_Tensor: _BitwiseAndScalarTensor
+    Scalar_Tensor_out: _BitwiseAndScalarTensorOut
 
 class _BitwiseAnd(_BitwiseAndOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """`and` of the bits of two integers, or of two bools."""
     @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``bitwise_and.Tensor``."""
+    @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`bitwise_and` with a number."""
     @overload
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``bitwise_and.Scalar``."""
+    @overload
     def __call__(op, self: float, other: Tensor) -> Tensor:
         """`bitwise_and` of a number and a tensor."""
+    @overload
+    def __call__(op, self: float, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``bitwise_and.Scalar_Tensor``."""
 
 bitwise_and: _BitwiseAnd
 
@@ -471,27 +940,48 @@ bitwise_and_: _BitwiseAndInPlace
 class _BitwiseOrTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
+class _BitwiseOrTensorOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _BitwiseOrScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _BitwiseOrScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor: ...
 
 class _BitwiseOrScalarTensor(OpOverload):
     def __call__(op, self: float, other: Tensor) -> Tensor: ...
 
+class _BitwiseOrScalarTensorOut(OpOverload):
+    def __call__(op, self: float, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _BitwiseOrOverloads(OpOverloadPacket):
     Tensor: _BitwiseOrTensor
+    Tensor_out: _BitwiseOrTensorOut
     Scalar: _BitwiseOrScalar
+    Scalar_out: _BitwiseOrScalarOut
     Scalar_Tensor: _BitwiseOrScalarTensor
+    Scalar_Tensor_out: _BitwiseOrScalarTensorOut
 
 class _BitwiseOr(_BitwiseOrOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """`or` of the bits of two integers, or of two bools."""
     @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``bitwise_or.Tensor``."""
+    @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`bitwise_or` with a number."""
     @overload
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``bitwise_or.Scalar``."""
+    @overload
     def __call__(op, self: float, other: Tensor) -> Tensor:
         """`bitwise_or` of a number and a tensor."""
+    @overload
+    def __call__(op, self: float, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``bitwise_or.Scalar_Tensor``."""
 
 bitwise_or: _BitwiseOr
 
@@ -518,27 +1008,48 @@ bitwise_or_: _BitwiseOrInPlace
 class _BitwiseXorTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
+class _BitwiseXorTensorOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _BitwiseXorScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor: ...
+
+class _BitwiseXorScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor: ...
 
 class _BitwiseXorScalarTensor(OpOverload):
     def __call__(op, self: float, other: Tensor) -> Tensor: ...
 
+class _BitwiseXorScalarTensorOut(OpOverload):
+    def __call__(op, self: float, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _BitwiseXorOverloads(OpOverloadPacket):
     Tensor: _BitwiseXorTensor
+    Tensor_out: _BitwiseXorTensorOut
     Scalar: _BitwiseXorScalar
+    Scalar_out: _BitwiseXorScalarOut
     Scalar_Tensor: _BitwiseXorScalarTensor
+    Scalar_Tensor_out: _BitwiseXorScalarTensorOut
 
 class _BitwiseXor(_BitwiseXorOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """`xor` of the bits of two integers, or of two bools."""
     @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``bitwise_xor.Tensor``."""
+    @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
         """`bitwise_xor` with a number."""
     @overload
+    def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``bitwise_xor.Scalar``."""
+    @overload
     def __call__(op, self: float, other: Tensor) -> Tensor:
         """`bitwise_xor` of a number and a tensor."""
+    @overload
+    def __call__(op, self: float, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``bitwise_xor.Scalar_Tensor``."""
 
 bitwise_xor: _BitwiseXor
 

@@ -31,7 +31,11 @@ __all__ = [
     "clamp",
     "clamp_",
     "clamp_max",
+    "clamp_max_",
     "clamp_min",
+    "clamp_min_",
+    "clip",
+    "clip_",
     "lerp",
     "lerp_",
     "masked_fill",
@@ -49,7 +53,7 @@ _libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relativ
     variants=("function", "method"),
     device_check="CPUScalars",
 )
-def addcmul(op, self, tensor1, tensor2, value):
+def _addcmul_default(op, self, tensor1, tensor2, value):
     """self + value * tensor1 * tensor2"""
     out = op.returns(
         empty(
@@ -100,12 +104,24 @@ def addcmul_(op, self, tensor1, tensor2, value):
 
 
 @_lib.operator(
+    "addcmul.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _addcmul_out(op):
+    """The out variant of ``addcmul``."""
+    op.variant_of(torch.ops.aten.addcmul.default)
+    op.not_implemented()
+
+
+@_lib.operator(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
     tags="pointwise",
     variants=("function", "method"),
     device_check="CPUScalars",
 )
-def addcdiv(op, self, tensor1, tensor2, value):
+def _addcdiv_default(op, self, tensor1, tensor2, value):
     """self + value * tensor1 / tensor2"""
     op.check(
         any_of(tensor1.is_floating_point(), tensor1.is_complex(), tensor2.is_floating_point(), tensor2.is_complex()),
@@ -158,6 +174,18 @@ def addcdiv_(op, self, tensor1, tensor2, value):
 
 
 @_lib.operator(
+    "addcdiv.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _addcdiv_out(op):
+    """The out variant of ``addcdiv``."""
+    op.variant_of(torch.ops.aten.addcdiv.default)
+    op.not_implemented()
+
+
+@_lib.operator(
     "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
     tags="pointwise",
     variants=("function", "method"),
@@ -194,6 +222,18 @@ def _lerp__scalar(op, self, end, weight):
     @op.gradient
     def _(grad):
         return {self: grad * (1 - weight), end: grad * weight}
+
+
+@_lib.operator(
+    "lerp.Scalar_out(Tensor self, Tensor end, Scalar weight, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _lerp_scalar_out(op):
+    """The out variant of ``lerp.Scalar``."""
+    op.variant_of(torch.ops.aten.lerp.Scalar)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -241,6 +281,18 @@ def _lerp__tensor(op, self, end, weight):
 
 
 @_lib.operator(
+    "lerp.Tensor_out(Tensor self, Tensor end, Tensor weight, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _lerp_tensor_out(op):
+    """The out variant of ``lerp.Tensor``."""
+    op.variant_of(torch.ops.aten.lerp.Tensor)
+    op.not_implemented()
+
+
+@_lib.operator(
     "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
     tags="pointwise",
     variants=("function", "method"),
@@ -260,6 +312,18 @@ def _where_self(op, condition, self, other):
     @op.gradient
     def _(grad):
         return {self: torch.ops.aten.where(condition, grad, 0), other: torch.ops.aten.where(condition, 0, grad)}
+
+
+@_lib.operator(
+    "where.self_out(Tensor condition, Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _where_self_out(op):
+    """The out variant of ``where.self``."""
+    op.variant_of(torch.ops.aten.where.self)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -337,6 +401,18 @@ def _masked_fill_scalar(op, self, mask, value):
 
 
 @_lib.operator(
+    "masked_fill.Scalar_out(Tensor self, Tensor mask, Scalar value, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _masked_fill_scalar_out(op):
+    """The out variant of ``masked_fill.Scalar``."""
+    op.variant_of(torch.ops.aten.masked_fill.Scalar)
+    op.not_implemented()
+
+
+@_lib.operator(
     "masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)",
     tags="pointwise",
     variants=("method",),
@@ -387,6 +463,18 @@ def _masked_fill_tensor(op, self, mask, value):
 
 
 @_lib.operator(
+    "masked_fill.Tensor_out(Tensor self, Tensor mask, Tensor value, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _masked_fill_tensor_out(op):
+    """The out variant of ``masked_fill.Tensor``."""
+    op.variant_of(torch.ops.aten.masked_fill.Tensor)
+    op.not_implemented()
+
+
+@_lib.operator(
     "masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)",
     tags="pointwise",
     variants=("method",),
@@ -418,7 +506,7 @@ def _masked_fill__tensor(op, self, mask, value):
     tags="pointwise",
     variants=("function", "method"),
 )
-def clamp(op, self, min, max):
+def _clamp_default(op, self, min, max):
     """Each element moved into the range from `min` to `max`; either limit may be None."""
     op.check(min is not None or max is not None, message="torch.clamp: At least one of 'min' or 'max' must not be None")
     out = op.returns(
@@ -460,12 +548,111 @@ def clamp(op, self, min, max):
 
 
 @_lib.operator(
+    "clamp.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _clamp_out(op):
+    """The out variant of ``clamp``."""
+    op.variant_of(torch.ops.aten.clamp.default)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", tags="pointwise", variants=("function", "method")
+)
+def _clip_default(op):
+    """Another name of ``clamp``."""
+    op.variant_of(torch.ops.aten.clamp.default)
+
+
+@_lib.operator(
+    "clip.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _clip_out(op):
+    """Another name of ``clamp.out``."""
+    op.variant_of(torch.ops.aten.clamp.out)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+    tags="pointwise",
+    variants=("function", "method"),
+)
+def _clamp_tensor(op, min, max):
+    """Each element moved into the range of the limits' elements. A NaN passes, and wins."""
+    op.check(min is not None or max is not None, message="torch.clamp: At least one of 'min' or 'max' must not be None")
+    op.python("mindtorch_v2.kernels.numbers:clamp_between", device="any")
+
+
+@_lib.operator(
+    "clamp_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
+)
+def _clamp__tensor(op):
+    """The in-place variant of ``clamp.Tensor``."""
+    op.variant_of(torch.ops.aten.clamp.Tensor)
+
+
+@_lib.operator(
+    "clamp.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _clamp_tensor_out(op):
+    """The out variant of ``clamp.Tensor``."""
+    op.variant_of(torch.ops.aten.clamp.Tensor)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+    tags="pointwise",
+    variants=("function", "method"),
+)
+def _clip_tensor(op):
+    """Another name of ``clamp.Tensor``."""
+    op.variant_of(torch.ops.aten.clamp.Tensor)
+
+
+@_lib.operator(
+    "clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
+)
+def _clip__tensor(op):
+    """Another name of ``clamp_.Tensor``."""
+    op.variant_of(torch.ops.aten.clamp_.Tensor)
+
+
+@_lib.operator(
+    "clip.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _clip_tensor_out(op):
+    """Another name of ``clamp.Tensor_out``."""
+    op.variant_of(torch.ops.aten.clamp.Tensor_out)
+    op.not_implemented()
+
+
+@_lib.operator(
     "clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)",
     tags="pointwise",
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
 )
-def clamp_(op, self, min, max):
+def _clamp__default(op, self, min, max):
     """`clamp` in place."""
     op.check(
         min is None or can_cast(result_type(self, min), self.dtype),
@@ -478,10 +665,44 @@ def clamp_(op, self, min, max):
     op.returns(self.copy_(torch.ops.aten.clamp(self.clone(), min, max)))
 
 
+@_lib.operator(
+    "clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
+)
+def _clip__default(op):
+    """Another name of ``clamp_``."""
+    op.variant_of(torch.ops.aten.clamp_.default)
+
+
 @_lib.operator("clamp_min(Tensor self, Scalar min) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _clamp_min_default(op, self, min):
     """Each element, at least `min`."""
     op.returns(torch.ops.aten.clamp(self, min, None))
+
+
+@_lib.operator(
+    "clamp_min_(Tensor(a!) self, Scalar min) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
+)
+def _clamp_min__default(op):
+    """The in-place variant of ``clamp_min``."""
+    op.variant_of(torch.ops.aten.clamp_min.default)
+
+
+@_lib.operator(
+    "clamp_min.out(Tensor self, Scalar min, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _clamp_min_out(op):
+    """The out variant of ``clamp_min``."""
+    op.variant_of(torch.ops.aten.clamp_min.default)
+    op.not_implemented()
 
 
 @_lib.operator("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -490,10 +711,56 @@ def _clamp_min_tensor(op, self, min):
     op.returns(torch.ops.aten.maximum(self, min))
 
 
+@_lib.operator(
+    "clamp_min_.Tensor(Tensor(a!) self, Tensor min) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
+)
+def _clamp_min__tensor(op):
+    """The in-place variant of ``clamp_min.Tensor``."""
+    op.variant_of(torch.ops.aten.clamp_min.Tensor)
+
+
+@_lib.operator(
+    "clamp_min.Tensor_out(Tensor self, Tensor min, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _clamp_min_tensor_out(op):
+    """The out variant of ``clamp_min.Tensor``."""
+    op.variant_of(torch.ops.aten.clamp_min.Tensor)
+    op.not_implemented()
+
+
 @_lib.operator("clamp_max(Tensor self, Scalar max) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _clamp_max_default(op, self, max):
     """Each element, at most `max`."""
     op.returns(torch.ops.aten.clamp(self, None, max))
+
+
+@_lib.operator(
+    "clamp_max_(Tensor(a!) self, Scalar max) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
+)
+def _clamp_max__default(op):
+    """The in-place variant of ``clamp_max``."""
+    op.variant_of(torch.ops.aten.clamp_max.default)
+
+
+@_lib.operator(
+    "clamp_max.out(Tensor self, Scalar max, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _clamp_max_out(op):
+    """The out variant of ``clamp_max``."""
+    op.variant_of(torch.ops.aten.clamp_max.default)
+    op.not_implemented()
 
 
 @_lib.operator("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -502,10 +769,41 @@ def _clamp_max_tensor(op, self, max):
     op.returns(torch.ops.aten.minimum(self, max))
 
 
+@_lib.operator(
+    "clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
+)
+def _clamp_max__tensor(op):
+    """The in-place variant of ``clamp_max.Tensor``."""
+    op.variant_of(torch.ops.aten.clamp_max.Tensor)
+
+
+@_lib.operator(
+    "clamp_max.Tensor_out(Tensor self, Tensor max, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _clamp_max_tensor_out(op):
+    """The out variant of ``clamp_max.Tensor``."""
+    op.variant_of(torch.ops.aten.clamp_max.Tensor)
+    op.not_implemented()
+
+
+addcmul = torch.ops.aten.addcmul
+addcdiv = torch.ops.aten.addcdiv
 lerp = torch.ops.aten.lerp
 lerp_ = torch.ops.aten.lerp_
 where = torch.ops.aten.where
 masked_fill = torch.ops.aten.masked_fill
 masked_fill_ = torch.ops.aten.masked_fill_
+clamp = torch.ops.aten.clamp
+clip = torch.ops.aten.clip
+clamp_ = torch.ops.aten.clamp_
+clip_ = torch.ops.aten.clip_
 clamp_min = torch.ops.aten.clamp_min
+clamp_min_ = torch.ops.aten.clamp_min_
 clamp_max = torch.ops.aten.clamp_max
+clamp_max_ = torch.ops.aten.clamp_max_

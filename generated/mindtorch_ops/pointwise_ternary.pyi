@@ -14,7 +14,11 @@ __all__ = [
     "clamp",
     "clamp_",
     "clamp_max",
+    "clamp_max_",
     "clamp_min",
+    "clamp_min_",
+    "clip",
+    "clip_",
     "lerp",
     "lerp_",
     "masked_fill",
@@ -22,9 +26,23 @@ __all__ = [
     "where",
 ]
 
-class _Addcmul(OpOverload):
+class _AddcmulDefault(OpOverload):
+    def __call__(op, self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor: ...
+
+class _AddcmulOut(OpOverload):
+    def __call__(op, self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1, out: Tensor) -> Tensor: ...
+
+class _AddcmulOverloads(OpOverloadPacket):
+    default: _AddcmulDefault
+    out: _AddcmulOut
+
+class _Addcmul(_AddcmulOverloads):
+    @overload
     def __call__(op, self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
         """self + value * tensor1 * tensor2"""
+    @overload
+    def __call__(op, self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1, out: Tensor) -> Tensor:
+        """The out variant of ``addcmul``."""
 
 addcmul: _Addcmul
 
@@ -34,9 +52,23 @@ class _AddcmulInPlace(OpOverload):
 
 addcmul_: _AddcmulInPlace
 
-class _Addcdiv(OpOverload):
+class _AddcdivDefault(OpOverload):
+    def __call__(op, self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor: ...
+
+class _AddcdivOut(OpOverload):
+    def __call__(op, self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1, out: Tensor) -> Tensor: ...
+
+class _AddcdivOverloads(OpOverloadPacket):
+    default: _AddcdivDefault
+    out: _AddcdivOut
+
+class _Addcdiv(_AddcdivOverloads):
+    @overload
     def __call__(op, self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
         """self + value * tensor1 / tensor2"""
+    @overload
+    def __call__(op, self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1, out: Tensor) -> Tensor:
+        """The out variant of ``addcdiv``."""
 
 addcdiv: _Addcdiv
 
@@ -49,20 +81,34 @@ addcdiv_: _AddcdivInPlace
 class _LerpScalar(OpOverload):
     def __call__(op, self: Tensor, end: Tensor, weight: float) -> Tensor: ...
 
+class _LerpScalarOut(OpOverload):
+    def __call__(op, self: Tensor, end: Tensor, weight: float, *, out: Tensor) -> Tensor: ...
+
 class _LerpTensor(OpOverload):
     def __call__(op, self: Tensor, end: Tensor, weight: Tensor) -> Tensor: ...
 
+class _LerpTensorOut(OpOverload):
+    def __call__(op, self: Tensor, end: Tensor, weight: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _LerpOverloads(OpOverloadPacket):
     Scalar: _LerpScalar
+    Scalar_out: _LerpScalarOut
     Tensor: _LerpTensor
+    Tensor_out: _LerpTensorOut
 
 class _Lerp(_LerpOverloads):
     @overload
     def __call__(op, self: Tensor, end: Tensor, weight: float) -> Tensor:
         """self + weight * (end - self)"""
     @overload
+    def __call__(op, self: Tensor, end: Tensor, weight: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``lerp.Scalar``."""
+    @overload
     def __call__(op, self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
         """self + weight * (end - self)"""
+    @overload
+    def __call__(op, self: Tensor, end: Tensor, weight: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``lerp.Tensor``."""
 
 lerp: _Lerp
 
@@ -89,6 +135,9 @@ lerp_: _LerpInPlace
 class _WhereSelf(OpOverload):
     def __call__(op, condition: Tensor, self: Tensor, other: Tensor) -> Tensor: ...
 
+class _WhereSelfOut(OpOverload):
+    def __call__(op, condition: Tensor, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _WhereScalarOther(OpOverload):
     def __call__(op, condition: Tensor, self: Tensor, other: float) -> Tensor: ...
 
@@ -100,6 +149,7 @@ class _WhereScalar(OpOverload):
 
 class _WhereOverloads(OpOverloadPacket):
     self: _WhereSelf
+    self_out: _WhereSelfOut
     ScalarOther: _WhereScalarOther
     ScalarSelf: _WhereScalarSelf
     Scalar: _WhereScalar
@@ -108,6 +158,9 @@ class _Where(_WhereOverloads):
     @overload
     def __call__(op, condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
         """Elements of `self` where `condition` holds, else of `other`."""
+    @overload
+    def __call__(op, condition: Tensor, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``where.self``."""
     @overload
     def __call__(op, condition: Tensor, self: Tensor, other: float) -> Tensor:
         """`where` with a number for `other`."""
@@ -123,20 +176,34 @@ where: _Where
 class _MaskedFillScalar(OpOverload):
     def __call__(op, self: Tensor, mask: Tensor, value: float) -> Tensor: ...
 
+class _MaskedFillScalarOut(OpOverload):
+    def __call__(op, self: Tensor, mask: Tensor, value: float, *, out: Tensor) -> Tensor: ...
+
 class _MaskedFillTensor(OpOverload):
     def __call__(op, self: Tensor, mask: Tensor, value: Tensor) -> Tensor: ...
 
+class _MaskedFillTensorOut(OpOverload):
+    def __call__(op, self: Tensor, mask: Tensor, value: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _MaskedFillOverloads(OpOverloadPacket):
     Scalar: _MaskedFillScalar
+    Scalar_out: _MaskedFillScalarOut
     Tensor: _MaskedFillTensor
+    Tensor_out: _MaskedFillTensorOut
 
 class _MaskedFill(_MaskedFillOverloads):
     @overload
     def __call__(op, self: Tensor, mask: Tensor, value: float) -> Tensor:
         """`self` with `value` where `mask` holds."""
     @overload
+    def __call__(op, self: Tensor, mask: Tensor, value: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``masked_fill.Scalar``."""
+    @overload
     def __call__(op, self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
         """`self` with `value`, a tensor without dimensions, where `mask` holds."""
+    @overload
+    def __call__(op, self: Tensor, mask: Tensor, value: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``masked_fill.Tensor``."""
 
 masked_fill: _MaskedFill
 
@@ -160,54 +227,218 @@ class _MaskedFillInPlace(_MaskedFillInPlaceOverloads):
 
 masked_fill_: _MaskedFillInPlace
 
-class _Clamp(OpOverload):
+class _ClampDefault(OpOverload):
+    def __call__(op, self: Tensor, min: float | None = None, max: float | None = None) -> Tensor: ...
+
+class _ClampOut(OpOverload):
+    def __call__(op, self: Tensor, min: float | None = None, max: float | None = None, *, out: Tensor) -> Tensor: ...
+
+class _ClampTensor(OpOverload):
+    def __call__(op, self: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor: ...
+
+class _ClampTensorOut(OpOverload):
+    def __call__(op, self: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, out: Tensor) -> Tensor: ...
+
+class _ClampOverloads(OpOverloadPacket):
+    default: _ClampDefault
+    out: _ClampOut
+    Tensor: _ClampTensor
+    Tensor_out: _ClampTensorOut
+
+class _Clamp(_ClampOverloads):
+    @overload
     def __call__(op, self: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
         """Each element moved into the range from `min` to `max`; either limit may be None."""
+    @overload
+    def __call__(op, self: Tensor, min: float | None = None, max: float | None = None, *, out: Tensor) -> Tensor:
+        """The out variant of ``clamp``."""
+    @overload
+    def __call__(op, self: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
+        """Each element moved into the range of the limits' elements. A NaN passes, and wins."""
+    @overload
+    def __call__(op, self: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, out: Tensor) -> Tensor:
+        """The out variant of ``clamp.Tensor``."""
 
 clamp: _Clamp
 
-class _ClampInPlace(OpOverload):
+class _ClipDefault(OpOverload):
+    def __call__(op, self: Tensor, min: float | None = None, max: float | None = None) -> Tensor: ...
+
+class _ClipOut(OpOverload):
+    def __call__(op, self: Tensor, min: float | None = None, max: float | None = None, *, out: Tensor) -> Tensor: ...
+
+class _ClipTensor(OpOverload):
+    def __call__(op, self: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor: ...
+
+class _ClipTensorOut(OpOverload):
+    def __call__(op, self: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, out: Tensor) -> Tensor: ...
+
+class _ClipOverloads(OpOverloadPacket):
+    default: _ClipDefault
+    out: _ClipOut
+    Tensor: _ClipTensor
+    Tensor_out: _ClipTensorOut
+
+class _Clip(_ClipOverloads):
+    @overload
+    def __call__(op, self: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
+        """Another name of ``clamp``."""
+    @overload
+    def __call__(op, self: Tensor, min: float | None = None, max: float | None = None, *, out: Tensor) -> Tensor:
+        """Another name of ``clamp.out``."""
+    @overload
+    def __call__(op, self: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
+        """Another name of ``clamp.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, out: Tensor) -> Tensor:
+        """Another name of ``clamp.Tensor_out``."""
+
+clip: _Clip
+
+class _ClampInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor: ...
+
+class _ClampInPlaceDefault(OpOverload):
+    def __call__(op, self: Tensor, min: float | None = None, max: float | None = None) -> Tensor: ...
+
+class _ClampInPlaceOverloads(OpOverloadPacket):
+    Tensor: _ClampInPlaceTensor
+    default: _ClampInPlaceDefault
+
+class _ClampInPlace(_ClampInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
+        """The in-place variant of ``clamp.Tensor``."""
+    @overload
     def __call__(op, self: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
         """`clamp` in place."""
 
 clamp_: _ClampInPlace
 
+class _ClipInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor: ...
+
+class _ClipInPlaceDefault(OpOverload):
+    def __call__(op, self: Tensor, min: float | None = None, max: float | None = None) -> Tensor: ...
+
+class _ClipInPlaceOverloads(OpOverloadPacket):
+    Tensor: _ClipInPlaceTensor
+    default: _ClipInPlaceDefault
+
+class _ClipInPlace(_ClipInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
+        """Another name of ``clamp_.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
+        """Another name of ``clamp_``."""
+
+clip_: _ClipInPlace
+
 class _ClampMinDefault(OpOverload):
     def __call__(op, self: Tensor, min: float) -> Tensor: ...
+
+class _ClampMinOut(OpOverload):
+    def __call__(op, self: Tensor, min: float, *, out: Tensor) -> Tensor: ...
 
 class _ClampMinTensor(OpOverload):
     def __call__(op, self: Tensor, min: Tensor) -> Tensor: ...
 
+class _ClampMinTensorOut(OpOverload):
+    def __call__(op, self: Tensor, min: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _ClampMinOverloads(OpOverloadPacket):
     default: _ClampMinDefault
+    out: _ClampMinOut
     Tensor: _ClampMinTensor
+    Tensor_out: _ClampMinTensorOut
 
 class _ClampMin(_ClampMinOverloads):
     @overload
     def __call__(op, self: Tensor, min: float) -> Tensor:
         """Each element, at least `min`."""
     @overload
+    def __call__(op, self: Tensor, min: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``clamp_min``."""
+    @overload
     def __call__(op, self: Tensor, min: Tensor) -> Tensor:
         """Each element, at least that of `min`."""
+    @overload
+    def __call__(op, self: Tensor, min: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``clamp_min.Tensor``."""
 
 clamp_min: _ClampMin
+
+class _ClampMinInPlaceDefault(OpOverload):
+    def __call__(op, self: Tensor, min: float) -> Tensor: ...
+
+class _ClampMinInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, min: Tensor) -> Tensor: ...
+
+class _ClampMinInPlaceOverloads(OpOverloadPacket):
+    default: _ClampMinInPlaceDefault
+    Tensor: _ClampMinInPlaceTensor
+
+class _ClampMinInPlace(_ClampMinInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, min: float) -> Tensor:
+        """The in-place variant of ``clamp_min``."""
+    @overload
+    def __call__(op, self: Tensor, min: Tensor) -> Tensor:
+        """The in-place variant of ``clamp_min.Tensor``."""
+
+clamp_min_: _ClampMinInPlace
 
 class _ClampMaxDefault(OpOverload):
     def __call__(op, self: Tensor, max: float) -> Tensor: ...
 
+class _ClampMaxOut(OpOverload):
+    def __call__(op, self: Tensor, max: float, *, out: Tensor) -> Tensor: ...
+
 class _ClampMaxTensor(OpOverload):
     def __call__(op, self: Tensor, max: Tensor) -> Tensor: ...
 
+class _ClampMaxTensorOut(OpOverload):
+    def __call__(op, self: Tensor, max: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _ClampMaxOverloads(OpOverloadPacket):
     default: _ClampMaxDefault
+    out: _ClampMaxOut
     Tensor: _ClampMaxTensor
+    Tensor_out: _ClampMaxTensorOut
 
 class _ClampMax(_ClampMaxOverloads):
     @overload
     def __call__(op, self: Tensor, max: float) -> Tensor:
         """Each element, at most `max`."""
     @overload
+    def __call__(op, self: Tensor, max: float, *, out: Tensor) -> Tensor:
+        """The out variant of ``clamp_max``."""
+    @overload
     def __call__(op, self: Tensor, max: Tensor) -> Tensor:
         """Each element, at most that of `max`."""
+    @overload
+    def __call__(op, self: Tensor, max: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``clamp_max.Tensor``."""
 
 clamp_max: _ClampMax
+
+class _ClampMaxInPlaceDefault(OpOverload):
+    def __call__(op, self: Tensor, max: float) -> Tensor: ...
+
+class _ClampMaxInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, max: Tensor) -> Tensor: ...
+
+class _ClampMaxInPlaceOverloads(OpOverloadPacket):
+    default: _ClampMaxInPlaceDefault
+    Tensor: _ClampMaxInPlaceTensor
+
+class _ClampMaxInPlace(_ClampMaxInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, max: float) -> Tensor:
+        """The in-place variant of ``clamp_max``."""
+    @overload
+    def __call__(op, self: Tensor, max: Tensor) -> Tensor:
+        """The in-place variant of ``clamp_max.Tensor``."""
+
+clamp_max_: _ClampMaxInPlace

@@ -12,13 +12,22 @@ from mindtorch_v2.npu import KernelLauncher
 __all__ = [
     "abs",
     "abs_",
+    "absolute",
+    "absolute_",
     "acos",
     "acos_",
+    "arccos",
+    "arccos_",
+    "arcsin",
+    "arcsin_",
+    "arctan",
+    "arctan_",
     "asin",
     "asin_",
     "atan",
     "atan_",
     "bitwise_not",
+    "bitwise_not_",
     "ceil",
     "ceil_",
     "cos",
@@ -33,9 +42,12 @@ __all__ = [
     "exp_",
     "expm1",
     "expm1_",
+    "fix",
+    "fix_",
     "floor",
     "floor_",
     "gelu",
+    "gelu_",
     "gelu_backward",
     "isfinite",
     "isinf",
@@ -49,8 +61,11 @@ __all__ = [
     "log10_",
     "log_",
     "logical_not",
+    "logical_not_",
     "neg",
     "neg_",
+    "negative",
+    "negative_",
     "reciprocal",
     "reciprocal_",
     "relu",
@@ -65,14 +80,21 @@ __all__ = [
     "sign",
     "sign_",
     "silu",
+    "silu_",
     "silu_backward",
     "sin",
     "sin_",
     "sinh",
     "sinh_",
+    "special_erf",
+    "special_exp2",
+    "special_expit",
+    "special_expm1",
+    "special_log1p",
     "sqrt",
     "sqrt_",
     "square",
+    "square_",
     "tan",
     "tan_",
     "tanh",
@@ -88,7 +110,7 @@ _libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relativ
 
 
 @_lib.operator("neg(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def neg(op, self):
+def _neg_default(op, self):
     """The negative of each element."""
     op.check(
         self.dtype != torch.bool,
@@ -130,8 +152,49 @@ def neg_(op, self):
         return {self: -grad}
 
 
+@_lib.operator(
+    "neg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _neg_out(op):
+    """The out variant of ``neg``."""
+    op.variant_of(torch.ops.aten.neg.default)
+    op.not_implemented()
+
+
+@_lib.operator("negative(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
+def _negative_default(op):
+    """Another name of ``neg``."""
+    op.variant_of(torch.ops.aten.neg.default)
+
+
+@_lib.operator(
+    "negative_(Tensor(a!) self) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
+)
+def negative_(op):
+    """Another name of ``neg_``."""
+    op.variant_of(torch.ops.aten.neg_.default)
+
+
+@_lib.operator(
+    "negative.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _negative_out(op):
+    """Another name of ``neg.out``."""
+    op.variant_of(torch.ops.aten.neg.out)
+    op.not_implemented()
+
+
 @_lib.operator("abs(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def abs(op, self):
+def _abs_default(op, self):
     """The absolute value of each element."""
     out = op.returns(like(self))
     op.launch("CPU", _libmindtorch_cpu["mt_abs"], desc(self), desc(out))
@@ -139,6 +202,36 @@ def abs(op, self):
     @op.gradient
     def _(grad):
         return {self: grad * self.sign()}
+
+
+@_lib.operator(
+    "abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _abs_out(op):
+    """The out variant of ``abs``."""
+    op.variant_of(torch.ops.aten.abs.default)
+    op.not_implemented()
+
+
+@_lib.operator("absolute(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
+def _absolute_default(op):
+    """Another name of ``abs``."""
+    op.variant_of(torch.ops.aten.abs.default)
+
+
+@_lib.operator(
+    "absolute.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _absolute_out(op):
+    """Another name of ``abs.out``."""
+    op.variant_of(torch.ops.aten.abs.out)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -153,8 +246,19 @@ def abs_(op, self):
     op.returns(self.copy_(torch.ops.aten.abs(self.clone())))
 
 
+@_lib.operator(
+    "absolute_(Tensor(a!) self) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
+)
+def absolute_(op):
+    """Another name of ``abs_``."""
+    op.variant_of(torch.ops.aten.abs_.default)
+
+
 @_lib.operator("sign(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def sign(op, self):
+def _sign_default(op, self):
     """-1, 0 or 1 by each element's sign; 0 for NaN."""
     out = op.returns(like(self))
     op.launch("CPU", _libmindtorch_cpu["mt_sign"], desc(self), desc(out))
@@ -180,8 +284,20 @@ def sign_(op, self):
         return {self: torch.ops.aten.zeros_like(grad)}
 
 
+@_lib.operator(
+    "sign.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _sign_out(op):
+    """The out variant of ``sign``."""
+    op.variant_of(torch.ops.aten.sign.default)
+    op.not_implemented()
+
+
 @_lib.operator("square(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def square(op, self):
+def _square_default(op, self):
     """The square of each element."""
     out = op.returns(empty(self.shape, result_type(self, 2), self))
     op.launch("CPU", _libmindtorch_cpu["mt_square"], desc(self), desc(out))
@@ -191,8 +307,35 @@ def square(op, self):
         return {self: grad * self * 2}
 
 
+@_lib.operator(
+    "square_(Tensor(a!) self) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
+)
+def square_(op, self):
+    """The in-place variant of ``square``."""
+    op.check(
+        can_cast(result_type(self, 2), self.dtype),
+        message=f"result type {result_type(self, 2)} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self.copy_(torch.ops.aten.square(self.clone())))
+
+
+@_lib.operator(
+    "square.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _square_out(op):
+    """The out variant of ``square``."""
+    op.variant_of(torch.ops.aten.square.default)
+    op.not_implemented()
+
+
 @_lib.operator("floor(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def floor(op, self):
+def _floor_default(op, self):
     """Each element rounded down."""
     out = op.returns(like(self))
     op.launch("CPU", _libmindtorch_cpu["mt_floor"], desc(self), desc(out))
@@ -218,8 +361,20 @@ def floor_(op, self):
         return {self: torch.ops.aten.zeros_like(grad)}
 
 
+@_lib.operator(
+    "floor.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _floor_out(op):
+    """The out variant of ``floor``."""
+    op.variant_of(torch.ops.aten.floor.default)
+    op.not_implemented()
+
+
 @_lib.operator("ceil(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def ceil(op, self):
+def _ceil_default(op, self):
     """Each element rounded up."""
     out = op.returns(like(self))
     op.launch("CPU", _libmindtorch_cpu["mt_ceil"], desc(self), desc(out))
@@ -245,8 +400,20 @@ def ceil_(op, self):
         return {self: torch.ops.aten.zeros_like(grad)}
 
 
+@_lib.operator(
+    "ceil.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _ceil_out(op):
+    """The out variant of ``ceil``."""
+    op.variant_of(torch.ops.aten.ceil.default)
+    op.not_implemented()
+
+
 @_lib.operator("round(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def round(op, self):
+def _round_default(op, self):
     """Each element rounded to the nearest integer, ties to the even one."""
     out = op.returns(like(self))
     op.launch("CPU", _libmindtorch_cpu["mt_round"], desc(self), desc(out))
@@ -262,7 +429,7 @@ def round(op, self):
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
 )
-def round_(op, self):
+def _round__default(op, self):
     """The in-place variant of ``round``."""
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_round"], desc(self), desc(self))
@@ -272,8 +439,71 @@ def round_(op, self):
         return {self: torch.ops.aten.zeros_like(grad)}
 
 
+@_lib.operator(
+    "round.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _round_out(op):
+    """The out variant of ``round``."""
+    op.variant_of(torch.ops.aten.round.default)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "round.decimals(Tensor self, *, int decimals) -> Tensor", tags="pointwise", variants=("function", "method")
+)
+def _round_decimals(op, self, decimals):
+    """Each element rounded to a number of decimals, or below 0 of tens, hundreds and so on."""
+    op.check(
+        any_of(self.is_floating_point(), decimals == 0),
+        message=f"round(): decimals are of floating-point numbers, not {self.dtype}",
+        error=NotImplementedError,
+    )
+    op.returns(like(self))
+    op.python("mindtorch_v2.kernels.numbers:round_decimals")
+
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.zeros_like(grad)}
+
+
+@_lib.operator(
+    "round_.decimals(Tensor(a!) self, *, int decimals) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
+)
+def _round__decimals(op, self, decimals):
+    """The in-place variant of ``round.decimals``."""
+    op.check(
+        any_of(self.is_floating_point(), decimals == 0),
+        message=f"round(): decimals are of floating-point numbers, not {self.dtype}",
+        error=NotImplementedError,
+    )
+    op.returns(self)
+    op.compute(self.copy_(torch.ops.aten.round(self, decimals=decimals)), device="CPU")
+
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.zeros_like(grad)}
+
+
+@_lib.operator(
+    "round.decimals_out(Tensor self, *, int decimals, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _round_decimals_out(op):
+    """The out variant of ``round.decimals``."""
+    op.variant_of(torch.ops.aten.round.decimals)
+    op.not_implemented()
+
+
 @_lib.operator("trunc(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def trunc(op, self):
+def _trunc_default(op, self):
     """Each element without its fraction."""
     out = op.returns(like(self))
     op.launch("CPU", _libmindtorch_cpu["mt_trunc"], desc(self), desc(out))
@@ -299,8 +529,49 @@ def trunc_(op, self):
         return {self: torch.ops.aten.zeros_like(grad)}
 
 
+@_lib.operator(
+    "trunc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _trunc_out(op):
+    """The out variant of ``trunc``."""
+    op.variant_of(torch.ops.aten.trunc.default)
+    op.not_implemented()
+
+
+@_lib.operator("fix(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
+def _fix_default(op):
+    """Another name of ``trunc``."""
+    op.variant_of(torch.ops.aten.trunc.default)
+
+
+@_lib.operator(
+    "fix_(Tensor(a!) self) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
+)
+def fix_(op):
+    """Another name of ``trunc_``."""
+    op.variant_of(torch.ops.aten.trunc_.default)
+
+
+@_lib.operator(
+    "fix.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _fix_out(op):
+    """Another name of ``trunc.out``."""
+    op.variant_of(torch.ops.aten.trunc.out)
+    op.not_implemented()
+
+
 @_lib.operator("relu(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def relu(op, self):
+def _relu_default(op, self):
     """max(x, 0) of each element; NaN stays."""
     out = op.returns(like(self))
     op.launch("CPU", _libmindtorch_cpu["mt_relu"], desc(self), desc(out))
@@ -328,8 +599,20 @@ def relu_(op, self):
         return {self: torch.ops.aten.threshold_backward(grad, self, 0)}
 
 
+@_lib.operator(
+    "relu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _relu_out(op):
+    """The out variant of ``relu``."""
+    op.variant_of(torch.ops.aten.relu.default)
+    op.not_implemented()
+
+
 @_lib.operator("exp(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def exp(op, self):
+def _exp_default(op, self):
     """e to the power of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_exp"], desc(self), desc(out))
@@ -361,8 +644,20 @@ def exp_(op, self):
         return {self: grad * self}
 
 
+@_lib.operator(
+    "exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _exp_out(op):
+    """The out variant of ``exp``."""
+    op.variant_of(torch.ops.aten.exp.default)
+    op.not_implemented()
+
+
 @_lib.operator("exp2(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def exp2(op, self):
+def _exp2_default(op, self):
     """2 to the power of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_exp2"], desc(self), desc(out))
@@ -392,8 +687,38 @@ def exp2_(op, self):
         return {self: grad * self * 0.6931471805599453}
 
 
+@_lib.operator(
+    "exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _exp2_out(op):
+    """The out variant of ``exp2``."""
+    op.variant_of(torch.ops.aten.exp2.default)
+    op.not_implemented()
+
+
+@_lib.operator("special_exp2(Tensor self) -> Tensor", tags="pointwise")
+def _special_exp2_default(op):
+    """Another name of ``exp2``."""
+    op.variant_of(torch.ops.aten.exp2.default)
+
+
+@_lib.operator(
+    "special_exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _special_exp2_out(op):
+    """Another name of ``exp2.out``."""
+    op.variant_of(torch.ops.aten.exp2.out)
+    op.not_implemented()
+
+
 @_lib.operator("expm1(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def expm1(op, self):
+def _expm1_default(op, self):
     """exp(x) - 1, accurate near 0."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_expm1"], desc(self), desc(out))
@@ -423,8 +748,38 @@ def expm1_(op, self):
         return {self: grad * (self + 1)}
 
 
+@_lib.operator(
+    "expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _expm1_out(op):
+    """The out variant of ``expm1``."""
+    op.variant_of(torch.ops.aten.expm1.default)
+    op.not_implemented()
+
+
+@_lib.operator("special_expm1(Tensor self) -> Tensor", tags="pointwise")
+def _special_expm1_default(op):
+    """Another name of ``expm1``."""
+    op.variant_of(torch.ops.aten.expm1.default)
+
+
+@_lib.operator(
+    "special_expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _special_expm1_out(op):
+    """Another name of ``expm1.out``."""
+    op.variant_of(torch.ops.aten.expm1.out)
+    op.not_implemented()
+
+
 @_lib.operator("log(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def log(op, self):
+def _log_default(op, self):
     """The natural logarithm of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_log"], desc(self), desc(out))
@@ -449,8 +804,20 @@ def log_(op, self):
     op.returns(self.copy_(torch.ops.aten.log(self.clone())))
 
 
+@_lib.operator(
+    "log.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _log_out(op):
+    """The out variant of ``log``."""
+    op.variant_of(torch.ops.aten.log.default)
+    op.not_implemented()
+
+
 @_lib.operator("log2(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def log2(op, self):
+def _log2_default(op, self):
     """The logarithm to base 2 of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_log2"], desc(self), desc(out))
@@ -475,8 +842,20 @@ def log2_(op, self):
     op.returns(self.copy_(torch.ops.aten.log2(self.clone())))
 
 
+@_lib.operator(
+    "log2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _log2_out(op):
+    """The out variant of ``log2``."""
+    op.variant_of(torch.ops.aten.log2.default)
+    op.not_implemented()
+
+
 @_lib.operator("log10(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def log10(op, self):
+def _log10_default(op, self):
     """The logarithm to base 10 of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_log10"], desc(self), desc(out))
@@ -501,8 +880,20 @@ def log10_(op, self):
     op.returns(self.copy_(torch.ops.aten.log10(self.clone())))
 
 
+@_lib.operator(
+    "log10.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _log10_out(op):
+    """The out variant of ``log10``."""
+    op.variant_of(torch.ops.aten.log10.default)
+    op.not_implemented()
+
+
 @_lib.operator("log1p(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def log1p(op, self):
+def _log1p_default(op, self):
     """log(1 + x), accurate near 0."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_log1p"], desc(self), desc(out))
@@ -527,8 +918,38 @@ def log1p_(op, self):
     op.returns(self.copy_(torch.ops.aten.log1p(self.clone())))
 
 
+@_lib.operator(
+    "log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _log1p_out(op):
+    """The out variant of ``log1p``."""
+    op.variant_of(torch.ops.aten.log1p.default)
+    op.not_implemented()
+
+
+@_lib.operator("special_log1p(Tensor self) -> Tensor", tags="pointwise")
+def _special_log1p_default(op):
+    """Another name of ``log1p``."""
+    op.variant_of(torch.ops.aten.log1p.default)
+
+
+@_lib.operator(
+    "special_log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _special_log1p_out(op):
+    """Another name of ``log1p.out``."""
+    op.variant_of(torch.ops.aten.log1p.out)
+    op.not_implemented()
+
+
 @_lib.operator("sqrt(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def sqrt(op, self):
+def _sqrt_default(op, self):
     """The square root of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_sqrt"], desc(self), desc(out))
@@ -558,8 +979,20 @@ def sqrt_(op, self):
         return {self: grad / (self * 2)}
 
 
+@_lib.operator(
+    "sqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _sqrt_out(op):
+    """The out variant of ``sqrt``."""
+    op.variant_of(torch.ops.aten.sqrt.default)
+    op.not_implemented()
+
+
 @_lib.operator("rsqrt(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def rsqrt(op, self):
+def _rsqrt_default(op, self):
     """1 / sqrt(x) of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_rsqrt"], desc(self), desc(out))
@@ -589,8 +1022,20 @@ def rsqrt_(op, self):
         return {self: grad * self * self * self * -0.5}
 
 
+@_lib.operator(
+    "rsqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _rsqrt_out(op):
+    """The out variant of ``rsqrt``."""
+    op.variant_of(torch.ops.aten.rsqrt.default)
+    op.not_implemented()
+
+
 @_lib.operator("reciprocal(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def reciprocal(op, self):
+def _reciprocal_default(op, self):
     """1 / x of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_reciprocal"], desc(self), desc(out))
@@ -620,8 +1065,20 @@ def reciprocal_(op, self):
         return {self: -grad * (self * self)}
 
 
+@_lib.operator(
+    "reciprocal.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _reciprocal_out(op):
+    """The out variant of ``reciprocal``."""
+    op.variant_of(torch.ops.aten.reciprocal.default)
+    op.not_implemented()
+
+
 @_lib.operator("sigmoid(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def sigmoid(op, self):
+def _sigmoid_default(op, self):
     """1 / (1 + exp(-x)) of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_sigmoid"], desc(self), desc(out))
@@ -651,8 +1108,38 @@ def sigmoid_(op, self):
         return {self: torch.ops.aten.sigmoid_backward(grad, self)}
 
 
+@_lib.operator(
+    "sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _sigmoid_out(op):
+    """The out variant of ``sigmoid``."""
+    op.variant_of(torch.ops.aten.sigmoid.default)
+    op.not_implemented()
+
+
+@_lib.operator("special_expit(Tensor self) -> Tensor", tags="pointwise")
+def _special_expit_default(op):
+    """Another name of ``sigmoid``."""
+    op.variant_of(torch.ops.aten.sigmoid.default)
+
+
+@_lib.operator(
+    "special_expit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _special_expit_out(op):
+    """Another name of ``sigmoid.out``."""
+    op.variant_of(torch.ops.aten.sigmoid.out)
+    op.not_implemented()
+
+
 @_lib.operator("tanh(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def tanh(op, self):
+def _tanh_default(op, self):
     """The hyperbolic tangent of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_tanh"], desc(self), desc(out))
@@ -682,8 +1169,20 @@ def tanh_(op, self):
         return {self: torch.ops.aten.tanh_backward(grad, self)}
 
 
+@_lib.operator(
+    "tanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _tanh_out(op):
+    """The out variant of ``tanh``."""
+    op.variant_of(torch.ops.aten.tanh.default)
+    op.not_implemented()
+
+
 @_lib.operator("sin(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def sin(op, self):
+def _sin_default(op, self):
     """The sine of each element, in radians."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_sin"], desc(self), desc(out))
@@ -708,8 +1207,20 @@ def sin_(op, self):
     op.returns(self.copy_(torch.ops.aten.sin(self.clone())))
 
 
+@_lib.operator(
+    "sin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _sin_out(op):
+    """The out variant of ``sin``."""
+    op.variant_of(torch.ops.aten.sin.default)
+    op.not_implemented()
+
+
 @_lib.operator("cos(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def cos(op, self):
+def _cos_default(op, self):
     """The cosine of each element, in radians."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_cos"], desc(self), desc(out))
@@ -734,8 +1245,20 @@ def cos_(op, self):
     op.returns(self.copy_(torch.ops.aten.cos(self.clone())))
 
 
+@_lib.operator(
+    "cos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _cos_out(op):
+    """The out variant of ``cos``."""
+    op.variant_of(torch.ops.aten.cos.default)
+    op.not_implemented()
+
+
 @_lib.operator("tan(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def tan(op, self):
+def _tan_default(op, self):
     """The tangent of each element, in radians."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_tan"], desc(self), desc(out))
@@ -765,8 +1288,20 @@ def tan_(op, self):
         return {self: grad * (self * self + 1)}
 
 
+@_lib.operator(
+    "tan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _tan_out(op):
+    """The out variant of ``tan``."""
+    op.variant_of(torch.ops.aten.tan.default)
+    op.not_implemented()
+
+
 @_lib.operator("asin(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def asin(op, self):
+def _asin_default(op, self):
     """The inverse sine of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_asin"], desc(self), desc(out))
@@ -791,8 +1326,49 @@ def asin_(op, self):
     op.returns(self.copy_(torch.ops.aten.asin(self.clone())))
 
 
+@_lib.operator(
+    "asin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _asin_out(op):
+    """The out variant of ``asin``."""
+    op.variant_of(torch.ops.aten.asin.default)
+    op.not_implemented()
+
+
+@_lib.operator("arcsin(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
+def _arcsin_default(op):
+    """Another name of ``asin``."""
+    op.variant_of(torch.ops.aten.asin.default)
+
+
+@_lib.operator(
+    "arcsin_(Tensor(a!) self) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
+)
+def arcsin_(op):
+    """Another name of ``asin_``."""
+    op.variant_of(torch.ops.aten.asin_.default)
+
+
+@_lib.operator(
+    "arcsin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _arcsin_out(op):
+    """Another name of ``asin.out``."""
+    op.variant_of(torch.ops.aten.asin.out)
+    op.not_implemented()
+
+
 @_lib.operator("acos(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def acos(op, self):
+def _acos_default(op, self):
     """The inverse cosine of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_acos"], desc(self), desc(out))
@@ -817,8 +1393,49 @@ def acos_(op, self):
     op.returns(self.copy_(torch.ops.aten.acos(self.clone())))
 
 
+@_lib.operator(
+    "acos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _acos_out(op):
+    """The out variant of ``acos``."""
+    op.variant_of(torch.ops.aten.acos.default)
+    op.not_implemented()
+
+
+@_lib.operator("arccos(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
+def _arccos_default(op):
+    """Another name of ``acos``."""
+    op.variant_of(torch.ops.aten.acos.default)
+
+
+@_lib.operator(
+    "arccos_(Tensor(a!) self) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
+)
+def arccos_(op):
+    """Another name of ``acos_``."""
+    op.variant_of(torch.ops.aten.acos_.default)
+
+
+@_lib.operator(
+    "arccos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _arccos_out(op):
+    """Another name of ``acos.out``."""
+    op.variant_of(torch.ops.aten.acos.out)
+    op.not_implemented()
+
+
 @_lib.operator("atan(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def atan(op, self):
+def _atan_default(op, self):
     """The inverse tangent of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_atan"], desc(self), desc(out))
@@ -843,8 +1460,49 @@ def atan_(op, self):
     op.returns(self.copy_(torch.ops.aten.atan(self.clone())))
 
 
+@_lib.operator(
+    "atan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _atan_out(op):
+    """The out variant of ``atan``."""
+    op.variant_of(torch.ops.aten.atan.default)
+    op.not_implemented()
+
+
+@_lib.operator("arctan(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
+def _arctan_default(op):
+    """Another name of ``atan``."""
+    op.variant_of(torch.ops.aten.atan.default)
+
+
+@_lib.operator(
+    "arctan_(Tensor(a!) self) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
+)
+def arctan_(op):
+    """Another name of ``atan_``."""
+    op.variant_of(torch.ops.aten.atan_.default)
+
+
+@_lib.operator(
+    "arctan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _arctan_out(op):
+    """Another name of ``atan.out``."""
+    op.variant_of(torch.ops.aten.atan.out)
+    op.not_implemented()
+
+
 @_lib.operator("sinh(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def sinh(op, self):
+def _sinh_default(op, self):
     """The hyperbolic sine of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_sinh"], desc(self), desc(out))
@@ -869,8 +1527,20 @@ def sinh_(op, self):
     op.returns(self.copy_(torch.ops.aten.sinh(self.clone())))
 
 
+@_lib.operator(
+    "sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _sinh_out(op):
+    """The out variant of ``sinh``."""
+    op.variant_of(torch.ops.aten.sinh.default)
+    op.not_implemented()
+
+
 @_lib.operator("cosh(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def cosh(op, self):
+def _cosh_default(op, self):
     """The hyperbolic cosine of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_cosh"], desc(self), desc(out))
@@ -895,8 +1565,20 @@ def cosh_(op, self):
     op.returns(self.copy_(torch.ops.aten.cosh(self.clone())))
 
 
+@_lib.operator(
+    "cosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _cosh_out(op):
+    """The out variant of ``cosh``."""
+    op.variant_of(torch.ops.aten.cosh.default)
+    op.not_implemented()
+
+
 @_lib.operator("erf(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def erf(op, self):
+def _erf_default(op, self):
     """The error function of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_erf"], desc(self), desc(out))
@@ -921,8 +1603,38 @@ def erf_(op, self):
     op.returns(self.copy_(torch.ops.aten.erf(self.clone())))
 
 
+@_lib.operator(
+    "erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _erf_out(op):
+    """The out variant of ``erf``."""
+    op.variant_of(torch.ops.aten.erf.default)
+    op.not_implemented()
+
+
+@_lib.operator("special_erf(Tensor self) -> Tensor", tags="pointwise")
+def _special_erf_default(op):
+    """Another name of ``erf``."""
+    op.variant_of(torch.ops.aten.erf.default)
+
+
+@_lib.operator(
+    "special_erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _special_erf_out(op):
+    """Another name of ``erf.out``."""
+    op.variant_of(torch.ops.aten.erf.out)
+    op.not_implemented()
+
+
 @_lib.operator("silu(Tensor self) -> Tensor", tags="pointwise")
-def silu(op, self):
+def _silu_default(op, self):
     """x * sigmoid(x) of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_silu"], desc(self), desc(out))
@@ -932,8 +1644,30 @@ def silu(op, self):
         return {self: torch.ops.aten.silu_backward(grad, self)}
 
 
+@_lib.operator("silu_(Tensor(a!) self) -> Tensor(a!)", tags="pointwise", overlap_check=("Internal", "Partial"))
+def silu_(op, self):
+    """The in-place variant of ``silu``."""
+    op.check(
+        can_cast(result_type(self, 1.0), self.dtype),
+        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self.copy_(torch.ops.aten.silu(self.clone())))
+
+
+@_lib.operator(
+    "silu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _silu_out(op):
+    """The out variant of ``silu``."""
+    op.variant_of(torch.ops.aten.silu.default)
+    op.not_implemented()
+
+
 @_lib.operator("gelu(Tensor self, *, str approximate='none') -> Tensor", tags="pointwise")
-def gelu(op, self, approximate):
+def _gelu_default(op, self, approximate):
     """The Gaussian error linear unit; `approximate` is `none` (by erf) or `tanh`."""
     op.check(
         any_of(approximate == "none", approximate == "tanh"),
@@ -950,28 +1684,111 @@ def gelu(op, self, approximate):
         return {self: torch.ops.aten.gelu_backward(grad, self, approximate=approximate)}
 
 
+@_lib.operator(
+    "gelu_(Tensor(a!) self, *, str approximate='none') -> Tensor(a!)",
+    tags="pointwise",
+    overlap_check=("Internal", "Partial"),
+)
+def gelu_(op, self, approximate):
+    """The in-place variant of ``gelu``."""
+    op.check(
+        any_of(approximate == "none", approximate == "tanh"),
+        message=f"approximate argument must be either none or tanh, got '{approximate}'",
+    )
+    op.check(
+        can_cast(result_type(self, 1.0), self.dtype),
+        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self.copy_(torch.ops.aten.gelu(self.clone(), approximate=approximate)))
+
+
+@_lib.operator(
+    "gelu.out(Tensor self, *, str approximate='none', Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _gelu_out(op):
+    """The out variant of ``gelu``."""
+    op.variant_of(torch.ops.aten.gelu.default)
+    op.not_implemented()
+
+
 @_lib.operator("logical_not(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def logical_not(op, self):
+def _logical_not_default(op, self):
     """Whether each element is 0."""
     out = op.returns(empty(self.shape, torch.bool, self))
     op.launch("CPU", _libmindtorch_cpu["mt_logical_not"], desc(self), desc(out))
     op.not_differentiable()
 
 
+@_lib.operator(
+    "logical_not_(Tensor(a!) self) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def logical_not_(op, self):
+    """The in-place variant of ``logical_not``."""
+    op.check(
+        can_cast(torch.bool, self.dtype),
+        message=f"result type {torch.bool} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_logical_not"], desc(self), desc(self))
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "logical_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _logical_not_out(op):
+    """The out variant of ``logical_not``."""
+    op.variant_of(torch.ops.aten.logical_not.default)
+    op.not_implemented()
+
+
 @_lib.operator("isnan(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def isnan(op, self):
+def _isnan_default(op, self):
     """Whether each element is NaN."""
     out = op.returns(empty(self.shape, torch.bool, self))
     op.launch("CPU", _libmindtorch_cpu["mt_isnan"], desc(self), desc(out))
     op.not_differentiable()
 
 
+@_lib.operator(
+    "isnan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _isnan_out(op):
+    """The out variant of ``isnan``."""
+    op.variant_of(torch.ops.aten.isnan.default)
+    op.not_implemented()
+
+
 @_lib.operator("isinf(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def isinf(op, self):
+def _isinf_default(op, self):
     """Whether each element is infinite."""
     out = op.returns(empty(self.shape, torch.bool, self))
     op.launch("CPU", _libmindtorch_cpu["mt_isinf"], desc(self), desc(out))
     op.not_differentiable()
+
+
+@_lib.operator(
+    "isinf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _isinf_out(op):
+    """The out variant of ``isinf``."""
+    op.variant_of(torch.ops.aten.isinf.default)
+    op.not_implemented()
 
 
 @_lib.operator("isfinite(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -983,11 +1800,36 @@ def isfinite(op, self):
 
 
 @_lib.operator("bitwise_not(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
-def bitwise_not(op, self):
+def _bitwise_not_default(op, self):
     """The complement of each element's bits; of bool, the logical one."""
     out = op.returns(like(self))
     op.launch("CPU", _libmindtorch_cpu["mt_bitwise_not"], desc(self), desc(out))
     op.not_differentiable()
+
+
+@_lib.operator(
+    "bitwise_not_(Tensor(a!) self) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def bitwise_not_(op, self):
+    """The in-place variant of ``bitwise_not``."""
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_bitwise_not"], desc(self), desc(self))
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "bitwise_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="pointwise",
+    device_check="CPUScalars",
+    overlap_check=("Internal", "Partial"),
+)
+def _bitwise_not_out(op):
+    """The out variant of ``bitwise_not``."""
+    op.variant_of(torch.ops.aten.bitwise_not.default)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -1074,3 +1916,53 @@ def gelu_backward(op, grad_output, self, approximate):
         "mindtorch_v2.kernels.activation:gelu_backward_backward",
         setup_context="mindtorch_v2.kernels.activation:gelu_backward_setup",
     )
+
+
+neg = torch.ops.aten.neg
+negative = torch.ops.aten.negative
+abs = torch.ops.aten.abs
+absolute = torch.ops.aten.absolute
+sign = torch.ops.aten.sign
+square = torch.ops.aten.square
+floor = torch.ops.aten.floor
+ceil = torch.ops.aten.ceil
+round = torch.ops.aten.round
+round_ = torch.ops.aten.round_
+trunc = torch.ops.aten.trunc
+fix = torch.ops.aten.fix
+relu = torch.ops.aten.relu
+exp = torch.ops.aten.exp
+exp2 = torch.ops.aten.exp2
+special_exp2 = torch.ops.aten.special_exp2
+expm1 = torch.ops.aten.expm1
+special_expm1 = torch.ops.aten.special_expm1
+log = torch.ops.aten.log
+log2 = torch.ops.aten.log2
+log10 = torch.ops.aten.log10
+log1p = torch.ops.aten.log1p
+special_log1p = torch.ops.aten.special_log1p
+sqrt = torch.ops.aten.sqrt
+rsqrt = torch.ops.aten.rsqrt
+reciprocal = torch.ops.aten.reciprocal
+sigmoid = torch.ops.aten.sigmoid
+special_expit = torch.ops.aten.special_expit
+tanh = torch.ops.aten.tanh
+sin = torch.ops.aten.sin
+cos = torch.ops.aten.cos
+tan = torch.ops.aten.tan
+asin = torch.ops.aten.asin
+arcsin = torch.ops.aten.arcsin
+acos = torch.ops.aten.acos
+arccos = torch.ops.aten.arccos
+atan = torch.ops.aten.atan
+arctan = torch.ops.aten.arctan
+sinh = torch.ops.aten.sinh
+cosh = torch.ops.aten.cosh
+erf = torch.ops.aten.erf
+special_erf = torch.ops.aten.special_erf
+silu = torch.ops.aten.silu
+gelu = torch.ops.aten.gelu
+logical_not = torch.ops.aten.logical_not
+isnan = torch.ops.aten.isnan
+isinf = torch.ops.aten.isinf
+bitwise_not = torch.ops.aten.bitwise_not

@@ -55,6 +55,17 @@ def _sum_default(op, self, dtype):
 
 
 @_lib.operator(
+    "sum.out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _sum_out(op):
+    """The out variant of ``sum``."""
+    op.variant_of(torch.ops.aten.sum.default)
+    op.not_implemented()
+
+
+@_lib.operator(
     "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     variants=("function", "method"),
 )
@@ -81,6 +92,18 @@ def _sum_dim_intlist(op, self, dim, keepdim, dtype):
         return {self: (grad if keepdim else grad.reshape(reduced_shape(self.shape, dim, True))).expand(self.shape)}
 
 
+@_lib.operator(
+    "sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> "
+    "Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _sum_intlist_out(op):
+    """The out variant of ``sum.dim_IntList``."""
+    op.variant_of(torch.ops.aten.sum.dim_IntList)
+    op.not_implemented()
+
+
 @_lib.operator("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", variants=("function", "method"))
 def _mean_default(op, self, dtype):
     """The mean of all elements."""
@@ -104,6 +127,17 @@ def _mean_default(op, self, dtype):
     @op.gradient
     def _(grad):
         return {self: (grad / self.numel()).expand(self.shape)}
+
+
+@_lib.operator(
+    "mean.dtype_out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _mean_dtype_out(op):
+    """The out variant of ``mean``."""
+    op.variant_of(torch.ops.aten.mean.default)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -139,6 +173,17 @@ def _mean_dim(op, self, dim, keepdim, dtype):
         }
 
 
+@_lib.operator(
+    "mean.out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _mean_out(op):
+    """The out variant of ``mean.dim``."""
+    op.variant_of(torch.ops.aten.mean.dim)
+    op.not_implemented()
+
+
 @_lib.operator("prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", variants=("function", "method"))
 def _prod_default(op, self, dtype):
     """The product of all elements; of integers as int64."""
@@ -161,6 +206,17 @@ def _prod_default(op, self, dtype):
         "mindtorch_v2.kernels.reduction:prod_all_backward",
         setup_context="mindtorch_v2.kernels.reduction:prod_all_setup",
     )
+
+
+@_lib.operator(
+    "prod.out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _prod_out(op):
+    """The out variant of ``prod``."""
+    op.variant_of(torch.ops.aten.prod.default)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -190,6 +246,17 @@ def _prod_dim_int(op, self, dim, keepdim, dtype):
     )
 
 
+@_lib.operator(
+    "prod.int_out(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _prod_int_out(op):
+    """The out variant of ``prod.dim_int``."""
+    op.variant_of(torch.ops.aten.prod.dim_int)
+    op.not_implemented()
+
+
 @_lib.operator("max(Tensor self) -> Tensor", variants=("function", "method"))
 def _max_default(op, self):
     """The largest element; NaN if there is one. Equal extremes share the gradient evenly."""
@@ -206,6 +273,17 @@ def _max_default(op, self):
     @op.gradient
     def _(grad):
         return {self: (self == out) * (grad / (self == out).sum())}
+
+
+@_lib.operator(
+    "max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _max_unary_out(op):
+    """The out variant of ``max``."""
+    op.variant_of(torch.ops.aten.max.default)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -253,8 +331,19 @@ def _max_other(op, self, other):
     op.returns(torch.ops.aten.maximum(self, other))
 
 
+@_lib.operator(
+    "max.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _max_out(op):
+    """The out variant of ``max.other``."""
+    op.variant_of(torch.ops.aten.max.other)
+    op.not_implemented()
+
+
 @_lib.operator("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", variants=("function", "method"))
-def amax(op, self, dim, keepdim):
+def _amax_default(op, self, dim, keepdim):
     """The largest elements over dimensions."""
     op.check(
         any_of(self.numel() > 0, dim.rank() > 0),
@@ -278,8 +367,19 @@ def amax(op, self, dim, keepdim):
     )
 
 
+@_lib.operator(
+    "amax.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _amax_out(op):
+    """The out variant of ``amax``."""
+    op.variant_of(torch.ops.aten.amax.default)
+    op.not_implemented()
+
+
 @_lib.operator("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", variants=("function", "method"))
-def argmax(op, self, dim, keepdim):
+def _argmax_default(op, self, dim, keepdim):
     """Where the largest elements along a dimension are, or in the flattened tensor."""
     op.check(
         self.dtype != torch.bool,
@@ -307,6 +407,17 @@ def argmax(op, self, dim, keepdim):
     op.not_differentiable()
 
 
+@_lib.operator(
+    "argmax.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _argmax_out(op):
+    """The out variant of ``argmax``."""
+    op.variant_of(torch.ops.aten.argmax.default)
+    op.not_implemented()
+
+
 @_lib.operator("min(Tensor self) -> Tensor", variants=("function", "method"))
 def _min_default(op, self):
     """The smallest element; NaN if there is one. Equal extremes share the gradient evenly."""
@@ -323,6 +434,17 @@ def _min_default(op, self):
     @op.gradient
     def _(grad):
         return {self: (self == out) * (grad / (self == out).sum())}
+
+
+@_lib.operator(
+    "min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _min_unary_out(op):
+    """The out variant of ``min``."""
+    op.variant_of(torch.ops.aten.min.default)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -370,8 +492,19 @@ def _min_other(op, self, other):
     op.returns(torch.ops.aten.minimum(self, other))
 
 
+@_lib.operator(
+    "min.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _min_out(op):
+    """The out variant of ``min.other``."""
+    op.variant_of(torch.ops.aten.min.other)
+    op.not_implemented()
+
+
 @_lib.operator("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", variants=("function", "method"))
-def amin(op, self, dim, keepdim):
+def _amin_default(op, self, dim, keepdim):
     """The smallest elements over dimensions."""
     op.check(
         any_of(self.numel() > 0, dim.rank() > 0),
@@ -395,8 +528,19 @@ def amin(op, self, dim, keepdim):
     )
 
 
+@_lib.operator(
+    "amin.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _amin_out(op):
+    """The out variant of ``amin``."""
+    op.variant_of(torch.ops.aten.amin.default)
+    op.not_implemented()
+
+
 @_lib.operator("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", variants=("function", "method"))
-def argmin(op, self, dim, keepdim):
+def _argmin_default(op, self, dim, keepdim):
     """Where the smallest elements along a dimension are, or in the flattened tensor."""
     op.check(
         self.dtype != torch.bool,
@@ -424,12 +568,34 @@ def argmin(op, self, dim, keepdim):
     op.not_differentiable()
 
 
+@_lib.operator(
+    "argmin.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _argmin_out(op):
+    """The out variant of ``argmin``."""
+    op.variant_of(torch.ops.aten.argmin.default)
+    op.not_implemented()
+
+
 @_lib.operator("any(Tensor self) -> Tensor", variants=("function", "method"))
 def _any_default(op, self):
     """Whether any of the elements is true."""
     out = op.returns(empty([], self.dtype if self.dtype == torch.uint8 else torch.bool, self))
     op.launch("CPU", _libmindtorch_cpu["mt_any"], desc(self), desc(out), i64(dim_bits(None, self.dim())))
     op.not_differentiable()
+
+
+@_lib.operator(
+    "any.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _any_all_out(op):
+    """The out variant of ``any``."""
+    op.variant_of(torch.ops.aten.any.default)
+    op.not_implemented()
 
 
 @_lib.operator("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", variants=("function", "method"))
@@ -442,6 +608,17 @@ def _any_dim(op, self, dim, keepdim):
     op.not_differentiable()
 
 
+@_lib.operator(
+    "any.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _any_out(op):
+    """The out variant of ``any.dim``."""
+    op.variant_of(torch.ops.aten.any.dim)
+    op.not_implemented()
+
+
 @_lib.operator("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", variants=("function", "method"))
 def _any_dims(op):
     """Whether any of the elements is true, along dimensions; all of them for None, none of them for none."""
@@ -450,12 +627,34 @@ def _any_dims(op):
     op.not_differentiable()
 
 
+@_lib.operator(
+    "any.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _any_dims_out(op):
+    """The out variant of ``any.dims``."""
+    op.variant_of(torch.ops.aten.any.dims)
+    op.not_implemented()
+
+
 @_lib.operator("all(Tensor self) -> Tensor", variants=("function", "method"))
 def _all_default(op, self):
     """Whether all elements are true."""
     out = op.returns(empty([], self.dtype if self.dtype == torch.uint8 else torch.bool, self))
     op.launch("CPU", _libmindtorch_cpu["mt_all"], desc(self), desc(out), i64(dim_bits(None, self.dim())))
     op.not_differentiable()
+
+
+@_lib.operator(
+    "all.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _all_all_out(op):
+    """The out variant of ``all``."""
+    op.variant_of(torch.ops.aten.all.default)
+    op.not_implemented()
 
 
 @_lib.operator("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", variants=("function", "method"))
@@ -468,12 +667,34 @@ def _all_dim(op, self, dim, keepdim):
     op.not_differentiable()
 
 
+@_lib.operator(
+    "all.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _all_out(op):
+    """The out variant of ``all.dim``."""
+    op.variant_of(torch.ops.aten.all.dim)
+    op.not_implemented()
+
+
 @_lib.operator("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", variants=("function", "method"))
 def _all_dims(op):
     """Whether all elements are true, along dimensions; all of them for None, none of them for none."""
     op.python("mindtorch_v2.kernels.reduction:all_dims")
     op.python("mindtorch_v2.kernels.reduction:all_dims", device="Meta")
     op.not_differentiable()
+
+
+@_lib.operator(
+    "all.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _all_dims_out(op):
+    """The out variant of ``all.dims``."""
+    op.variant_of(torch.ops.aten.all.dims)
+    op.not_implemented()
 
 
 @_lib.operator("sum_to_size(Tensor self, SymInt[] size) -> Tensor", variants=("method",))
@@ -498,6 +719,10 @@ sum = torch.ops.aten.sum
 mean = torch.ops.aten.mean
 prod = torch.ops.aten.prod
 max = torch.ops.aten.max
+amax = torch.ops.aten.amax
+argmax = torch.ops.aten.argmax
 min = torch.ops.aten.min
+amin = torch.ops.aten.amin
+argmin = torch.ops.aten.argmin
 any = torch.ops.aten.any
 all = torch.ops.aten.all

@@ -27,73 +27,154 @@ __all__ = [
 class _SumDefault(OpOverload):
     def __call__(op, self: Tensor, *, dtype: torch.dtype | None = None) -> Tensor: ...
 
+class _SumOut(OpOverload):
+    def __call__(op, self: Tensor, *, dtype: torch.dtype | None = None, out: Tensor) -> Tensor: ...
+
 class _SumDimIntList(OpOverload):
     def __call__(
         op, self: Tensor, dim: int | Sequence[int] | None, keepdim: bool = False, *, dtype: torch.dtype | None = None
     ) -> Tensor: ...
 
+class _SumIntListOut(OpOverload):
+    def __call__(
+        op,
+        self: Tensor,
+        dim: int | Sequence[int] | None,
+        keepdim: bool = False,
+        *,
+        dtype: torch.dtype | None = None,
+        out: Tensor,
+    ) -> Tensor: ...
+
 class _SumOverloads(OpOverloadPacket):
     default: _SumDefault
+    out: _SumOut
     dim_IntList: _SumDimIntList
+    IntList_out: _SumIntListOut
 
 class _Sum(_SumOverloads):
     @overload
     def __call__(op, self: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
         """The sum of all elements; of integers as int64."""
     @overload
+    def __call__(op, self: Tensor, *, dtype: torch.dtype | None = None, out: Tensor) -> Tensor:
+        """The out variant of ``sum``."""
+    @overload
     def __call__(
         op, self: Tensor, dim: int | Sequence[int] | None, keepdim: bool = False, *, dtype: torch.dtype | None = None
     ) -> Tensor:
         """Sums over dimensions; of integers as int64."""
+    @overload
+    def __call__(
+        op,
+        self: Tensor,
+        dim: int | Sequence[int] | None,
+        keepdim: bool = False,
+        *,
+        dtype: torch.dtype | None = None,
+        out: Tensor,
+    ) -> Tensor:
+        """The out variant of ``sum.dim_IntList``."""
 
 sum: _Sum
 
 class _MeanDefault(OpOverload):
     def __call__(op, self: Tensor, *, dtype: torch.dtype | None = None) -> Tensor: ...
 
+class _MeanDtypeOut(OpOverload):
+    def __call__(op, self: Tensor, *, dtype: torch.dtype | None = None, out: Tensor) -> Tensor: ...
+
 class _MeanDim(OpOverload):
     def __call__(
         op, self: Tensor, dim: int | Sequence[int] | None, keepdim: bool = False, *, dtype: torch.dtype | None = None
     ) -> Tensor: ...
 
+class _MeanOut(OpOverload):
+    def __call__(
+        op,
+        self: Tensor,
+        dim: int | Sequence[int] | None,
+        keepdim: bool = False,
+        *,
+        dtype: torch.dtype | None = None,
+        out: Tensor,
+    ) -> Tensor: ...
+
 class _MeanOverloads(OpOverloadPacket):
     default: _MeanDefault
+    dtype_out: _MeanDtypeOut
     dim: _MeanDim
+    out: _MeanOut
 
 class _Mean(_MeanOverloads):
     @overload
     def __call__(op, self: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
         """The mean of all elements."""
     @overload
+    def __call__(op, self: Tensor, *, dtype: torch.dtype | None = None, out: Tensor) -> Tensor:
+        """The out variant of ``mean``."""
+    @overload
     def __call__(
         op, self: Tensor, dim: int | Sequence[int] | None, keepdim: bool = False, *, dtype: torch.dtype | None = None
     ) -> Tensor:
         """Means over dimensions."""
+    @overload
+    def __call__(
+        op,
+        self: Tensor,
+        dim: int | Sequence[int] | None,
+        keepdim: bool = False,
+        *,
+        dtype: torch.dtype | None = None,
+        out: Tensor,
+    ) -> Tensor:
+        """The out variant of ``mean.dim``."""
 
 mean: _Mean
 
 class _ProdDefault(OpOverload):
     def __call__(op, self: Tensor, *, dtype: torch.dtype | None = None) -> Tensor: ...
 
+class _ProdOut(OpOverload):
+    def __call__(op, self: Tensor, *, dtype: torch.dtype | None = None, out: Tensor) -> Tensor: ...
+
 class _ProdDimInt(OpOverload):
     def __call__(op, self: Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Tensor: ...
 
+class _ProdIntOut(OpOverload):
+    def __call__(
+        op, self: Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None, out: Tensor
+    ) -> Tensor: ...
+
 class _ProdOverloads(OpOverloadPacket):
     default: _ProdDefault
+    out: _ProdOut
     dim_int: _ProdDimInt
+    int_out: _ProdIntOut
 
 class _Prod(_ProdOverloads):
     @overload
     def __call__(op, self: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
         """The product of all elements; of integers as int64."""
     @overload
+    def __call__(op, self: Tensor, *, dtype: torch.dtype | None = None, out: Tensor) -> Tensor:
+        """The out variant of ``prod``."""
+    @overload
     def __call__(op, self: Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Tensor:
         """Products over a dimension; of integers as int64."""
+    @overload
+    def __call__(
+        op, self: Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None, out: Tensor
+    ) -> Tensor:
+        """The out variant of ``prod.dim_int``."""
 
 prod: _Prod
 
 class _MaxDefault(OpOverload):
     def __call__(op, self: Tensor) -> Tensor: ...
+
+class _MaxUnaryOut(OpOverload):
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor: ...
 
 class _MaxDim(OpOverload):
     def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]: ...
@@ -101,38 +182,80 @@ class _MaxDim(OpOverload):
 class _MaxOther(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
+class _MaxOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _MaxOverloads(OpOverloadPacket):
     default: _MaxDefault
+    unary_out: _MaxUnaryOut
     dim: _MaxDim
     other: _MaxOther
+    out: _MaxOut
 
 class _Max(_MaxOverloads):
     @overload
     def __call__(op, self: Tensor) -> Tensor:
         """The largest element; NaN if there is one. Equal extremes share the gradient evenly."""
     @overload
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``max``."""
+    @overload
     def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
         """The largest elements along a dimension, and where they are."""
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """Elementwise maximum of two tensors."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``max.other``."""
 
 max: _Max
 
-class _Amax(OpOverload):
+class _AmaxDefault(OpOverload):
+    def __call__(op, self: Tensor, dim: int | Sequence[int] = ..., keepdim: bool = False) -> Tensor: ...
+
+class _AmaxOut(OpOverload):
+    def __call__(op, self: Tensor, dim: int | Sequence[int] = ..., keepdim: bool = False, *, out: Tensor) -> Tensor: ...
+
+class _AmaxOverloads(OpOverloadPacket):
+    default: _AmaxDefault
+    out: _AmaxOut
+
+class _Amax(_AmaxOverloads):
+    @overload
     def __call__(op, self: Tensor, dim: int | Sequence[int] = ..., keepdim: bool = False) -> Tensor:
         """The largest elements over dimensions."""
+    @overload
+    def __call__(op, self: Tensor, dim: int | Sequence[int] = ..., keepdim: bool = False, *, out: Tensor) -> Tensor:
+        """The out variant of ``amax``."""
 
 amax: _Amax
 
-class _Argmax(OpOverload):
+class _ArgmaxDefault(OpOverload):
+    def __call__(op, self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor: ...
+
+class _ArgmaxOut(OpOverload):
+    def __call__(op, self: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor) -> Tensor: ...
+
+class _ArgmaxOverloads(OpOverloadPacket):
+    default: _ArgmaxDefault
+    out: _ArgmaxOut
+
+class _Argmax(_ArgmaxOverloads):
+    @overload
     def __call__(op, self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
         """Where the largest elements along a dimension are, or in the flattened tensor."""
+    @overload
+    def __call__(op, self: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor) -> Tensor:
+        """The out variant of ``argmax``."""
 
 argmax: _Argmax
 
 class _MinDefault(OpOverload):
     def __call__(op, self: Tensor) -> Tensor: ...
+
+class _MinUnaryOut(OpOverload):
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor: ...
 
 class _MinDim(OpOverload):
     def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]: ...
@@ -140,87 +263,172 @@ class _MinDim(OpOverload):
 class _MinOther(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
+class _MinOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _MinOverloads(OpOverloadPacket):
     default: _MinDefault
+    unary_out: _MinUnaryOut
     dim: _MinDim
     other: _MinOther
+    out: _MinOut
 
 class _Min(_MinOverloads):
     @overload
     def __call__(op, self: Tensor) -> Tensor:
         """The smallest element; NaN if there is one. Equal extremes share the gradient evenly."""
     @overload
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``min``."""
+    @overload
     def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
         """The smallest elements along a dimension, and where they are."""
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """Elementwise minimum of two tensors."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``min.other``."""
 
 min: _Min
 
-class _Amin(OpOverload):
+class _AminDefault(OpOverload):
+    def __call__(op, self: Tensor, dim: int | Sequence[int] = ..., keepdim: bool = False) -> Tensor: ...
+
+class _AminOut(OpOverload):
+    def __call__(op, self: Tensor, dim: int | Sequence[int] = ..., keepdim: bool = False, *, out: Tensor) -> Tensor: ...
+
+class _AminOverloads(OpOverloadPacket):
+    default: _AminDefault
+    out: _AminOut
+
+class _Amin(_AminOverloads):
+    @overload
     def __call__(op, self: Tensor, dim: int | Sequence[int] = ..., keepdim: bool = False) -> Tensor:
         """The smallest elements over dimensions."""
+    @overload
+    def __call__(op, self: Tensor, dim: int | Sequence[int] = ..., keepdim: bool = False, *, out: Tensor) -> Tensor:
+        """The out variant of ``amin``."""
 
 amin: _Amin
 
-class _Argmin(OpOverload):
+class _ArgminDefault(OpOverload):
+    def __call__(op, self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor: ...
+
+class _ArgminOut(OpOverload):
+    def __call__(op, self: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor) -> Tensor: ...
+
+class _ArgminOverloads(OpOverloadPacket):
+    default: _ArgminDefault
+    out: _ArgminOut
+
+class _Argmin(_ArgminOverloads):
+    @overload
     def __call__(op, self: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
         """Where the smallest elements along a dimension are, or in the flattened tensor."""
+    @overload
+    def __call__(op, self: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor) -> Tensor:
+        """The out variant of ``argmin``."""
 
 argmin: _Argmin
 
 class _AnyDefault(OpOverload):
     def __call__(op, self: Tensor) -> Tensor: ...
 
+class _AnyAllOut(OpOverload):
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _AnyDim(OpOverload):
     def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> Tensor: ...
+
+class _AnyOut(OpOverload):
+    def __call__(op, self: Tensor, dim: int, keepdim: bool = False, *, out: Tensor) -> Tensor: ...
 
 class _AnyDims(OpOverload):
     def __call__(op, self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> Tensor: ...
 
+class _AnyDimsOut(OpOverload):
+    def __call__(
+        op, self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, out: Tensor
+    ) -> Tensor: ...
+
 class _AnyOverloads(OpOverloadPacket):
     default: _AnyDefault
+    all_out: _AnyAllOut
     dim: _AnyDim
+    out: _AnyOut
     dims: _AnyDims
+    dims_out: _AnyDimsOut
 
 class _Any(_AnyOverloads):
     @overload
     def __call__(op, self: Tensor) -> Tensor:
         """Whether any of the elements is true."""
     @overload
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``any``."""
+    @overload
     def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> Tensor:
         """Whether any of the elements is true, along a dimension."""
     @overload
+    def __call__(op, self: Tensor, dim: int, keepdim: bool = False, *, out: Tensor) -> Tensor:
+        """The out variant of ``any.dim``."""
+    @overload
     def __call__(op, self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
         """Whether any of the elements is true, along dimensions; all of them for None, none of them for none."""
+    @overload
+    def __call__(op, self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, out: Tensor) -> Tensor:
+        """The out variant of ``any.dims``."""
 
 any: _Any
 
 class _AllDefault(OpOverload):
     def __call__(op, self: Tensor) -> Tensor: ...
 
+class _AllAllOut(OpOverload):
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _AllDim(OpOverload):
     def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> Tensor: ...
+
+class _AllOut(OpOverload):
+    def __call__(op, self: Tensor, dim: int, keepdim: bool = False, *, out: Tensor) -> Tensor: ...
 
 class _AllDims(OpOverload):
     def __call__(op, self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> Tensor: ...
 
+class _AllDimsOut(OpOverload):
+    def __call__(
+        op, self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, out: Tensor
+    ) -> Tensor: ...
+
 class _AllOverloads(OpOverloadPacket):
     default: _AllDefault
+    all_out: _AllAllOut
     dim: _AllDim
+    out: _AllOut
     dims: _AllDims
+    dims_out: _AllDimsOut
 
 class _All(_AllOverloads):
     @overload
     def __call__(op, self: Tensor) -> Tensor:
         """Whether all elements are true."""
     @overload
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``all``."""
+    @overload
     def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> Tensor:
         """Whether all elements are true, along a dimension."""
     @overload
+    def __call__(op, self: Tensor, dim: int, keepdim: bool = False, *, out: Tensor) -> Tensor:
+        """The out variant of ``all.dim``."""
+    @overload
     def __call__(op, self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
         """Whether all elements are true, along dimensions; all of them for None, none of them for none."""
+    @overload
+    def __call__(op, self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, out: Tensor) -> Tensor:
+        """The out variant of ``all.dims``."""
 
 all: _All
 

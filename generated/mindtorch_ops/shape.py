@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import all_of, any_of, empty, maximum
+from mindtorch_v2.library.definitions import all_of, any_of, empty, maximum, none_of
 
 __all__ = [
     "_reshape_alias",
@@ -15,11 +15,14 @@ __all__ = [
     "as_strided",
     "cat",
     "chunk",
+    "concat",
+    "concatenate",
     "detach",
     "detach_",
     "expand",
     "expand_as",
     "flatten",
+    "moveaxis",
     "movedim",
     "narrow",
     "permute",
@@ -265,7 +268,7 @@ def flatten(op, self, start_dim, end_dim):
 @_lib.operator(
     "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", variants=("function", "method")
 )
-def narrow(op, self, dim, start, length):
+def _narrow_default(op, self, dim, start, length):
     """`length` elements of a dimension from `start` on."""
     op.check(self.dim() > 0, message="narrow() cannot be applied to a 0-dim tensor.")
     op.check(length >= 0, message=f"narrow(): length must be non-negative, got {length}.")
@@ -290,6 +293,21 @@ def narrow(op, self, dim, start, length):
     )
 
 
+@_lib.operator(
+    "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)", variants=("function", "method")
+)
+def _narrow_tensor(op, start):
+    """As `narrow`, from the value of a tensor without dimensions on."""
+    op.check(
+        start.dim() == 0,
+        none_of(start.is_floating_point()),
+        none_of(start.is_complex()),
+        start.dtype != torch.bool,
+        message="start must be an 0-dim integral Tensor.",
+    )
+    op.python("mindtorch_v2.kernels.arranging:narrowed", device="any")
+
+
 @_lib.operator("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", variants=("method",))
 def view_as(op, self, other):
     """As `view`, to other's shape."""
@@ -309,13 +327,37 @@ def expand_as(op, self, other):
 
 
 @_lib.operator("movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)", variants=("function", "method"))
-def movedim(op, self, source, destination):
+def _movedim_int(op, self, source, destination):
     """A dimension moved to another position."""
     op.python("mindtorch_v2._core:dim_moved", device="any")
 
     @op.gradient
     def _(grad):
         return {self: grad.movedim(destination, source)}
+
+
+@_lib.operator(
+    "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)", variants=("function", "method")
+)
+def _moveaxis_int(op):
+    """Another name of ``movedim.int``."""
+    op.variant_of(torch.ops.aten.movedim.int)
+
+
+@_lib.operator(
+    "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)", variants=("function", "method")
+)
+def _movedim_intlist(op):
+    """Dimensions moved to other positions."""
+    op.python("mindtorch_v2.kernels.arranging:movedims", device="any")
+
+
+@_lib.operator(
+    "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)", variants=("function", "method")
+)
+def _moveaxis_intlist(op):
+    """Another name of ``movedim.intlist``."""
+    op.variant_of(torch.ops.aten.movedim.intlist)
 
 
 @_lib.operator("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", variants=("function", "method"))
@@ -357,7 +399,7 @@ def chunk(op):
 
 
 @_lib.operator("select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor")
-def select_backward(op, grad_output, input_sizes, dim, index):
+def _select_backward_default(op, grad_output, input_sizes, dim, index):
     """Zeros of the given size, with `grad_output` at one index of a dimension."""
     op.returns(empty(input_sizes, grad_output.dtype, grad_output))
     op.python("mindtorch_v2.kernels.shape:select_backward", device="any")
@@ -368,9 +410,21 @@ def select_backward(op, grad_output, input_sizes, dim, index):
 
 
 @_lib.operator(
+    "select_backward.out(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index, *, Tensor(a!) out) -> "
+    "Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _select_backward_out(op):
+    """The out variant of ``select_backward``."""
+    op.variant_of(torch.ops.aten.select_backward.default)
+    op.not_implemented()
+
+
+@_lib.operator(
     "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor"
 )
-def slice_backward(op, grad_output, input_sizes, dim, start, end, step):
+def _slice_backward_default(op, grad_output, input_sizes, dim, start, end, step):
     """Zeros of the given size, with `grad_output` in a range of a dimension."""
     op.returns(empty(input_sizes, grad_output.dtype, grad_output))
     op.python("mindtorch_v2.kernels.shape:slice_backward", device="any")
@@ -380,28 +434,117 @@ def slice_backward(op, grad_output, input_sizes, dim, start, end, step):
         return {grad_output: grad.slice(dim, start, end, step)}
 
 
+@_lib.operator(
+    "slice_backward.out(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step, *, "
+    "Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _slice_backward_out(op):
+    """The out variant of ``slice_backward``."""
+    op.variant_of(torch.ops.aten.slice_backward.default)
+    op.not_implemented()
+
+
 @_lib.operator("cat(Tensor[] tensors, int dim=0) -> Tensor", device_check="ExactSame")
-def cat(op):
+def _cat_default(op):
     """Tensors joined along a dimension."""
     op.python("mindtorch_v2._core:joined", device="any")
     op.python("mindtorch_v2._core:joined_size", device="Meta")
     op.backward("mindtorch_v2.kernels.shape:cat_backward", setup_context="mindtorch_v2.kernels.shape:cat_setup")
 
 
+@_lib.operator(
+    "cat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _cat_out(op):
+    """The out variant of ``cat``."""
+    op.variant_of(torch.ops.aten.cat.default)
+    op.not_implemented()
+
+
+@_lib.operator("concat(Tensor[] tensors, int dim=0) -> Tensor")
+def _concat_default(op):
+    """Another name of ``cat``."""
+    op.variant_of(torch.ops.aten.cat.default)
+
+
+@_lib.operator(
+    "concat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _concat_out(op):
+    """Another name of ``cat.out``."""
+    op.variant_of(torch.ops.aten.cat.out)
+    op.not_implemented()
+
+
+@_lib.operator("concatenate(Tensor[] tensors, int dim=0) -> Tensor")
+def _concatenate_default(op):
+    """Another name of ``cat``."""
+    op.variant_of(torch.ops.aten.cat.default)
+
+
+@_lib.operator(
+    "concatenate.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _concatenate_out(op):
+    """Another name of ``cat.out``."""
+    op.variant_of(torch.ops.aten.cat.out)
+    op.not_implemented()
+
+
 @_lib.operator("stack(Tensor[] tensors, int dim=0) -> Tensor", device_check="ExactSame")
-def stack(op):
+def _stack_default(op):
     """Tensors joined along a new dimension."""
     op.python("mindtorch_v2._core:stacked", device="any")
     op.python("mindtorch_v2._core:stacked_size", device="Meta")
     op.backward("mindtorch_v2.kernels.shape:stack_backward", setup_context="mindtorch_v2.kernels.shape:stack_setup")
 
 
+@_lib.operator(
+    "stack.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _stack_out(op):
+    """The out variant of ``stack``."""
+    op.variant_of(torch.ops.aten.stack.default)
+    op.not_implemented()
+
+
 @_lib.operator("repeat(Tensor self, SymInt[] repeats) -> Tensor", variants=("method",))
-def repeat(op):
+def _repeat_default(op):
     """The tensor repeated along its dimensions, in memory of its own."""
     op.python("mindtorch_v2.kernels.shape:repeat", device="any")
     op.backward("mindtorch_v2.kernels.shape:repeat_backward", setup_context="mindtorch_v2.kernels.shape:repeat_setup")
 
 
+@_lib.operator(
+    "repeat.out(Tensor self, SymInt[] repeats, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _repeat_out(op):
+    """The out variant of ``repeat``."""
+    op.variant_of(torch.ops.aten.repeat.default)
+    op.not_implemented()
+
+
 squeeze = torch.ops.aten.squeeze
+narrow = torch.ops.aten.narrow
+movedim = torch.ops.aten.movedim
+moveaxis = torch.ops.aten.moveaxis
 split = torch.ops.aten.split
+select_backward = torch.ops.aten.select_backward
+slice_backward = torch.ops.aten.slice_backward
+cat = torch.ops.aten.cat
+concat = torch.ops.aten.concat
+concatenate = torch.ops.aten.concatenate
+stack = torch.ops.aten.stack
+repeat = torch.ops.aten.repeat

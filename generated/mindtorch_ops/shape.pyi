@@ -13,11 +13,14 @@ __all__ = [
     "as_strided",
     "cat",
     "chunk",
+    "concat",
+    "concatenate",
     "detach",
     "detach_",
     "expand",
     "expand_as",
     "flatten",
+    "moveaxis",
     "movedim",
     "narrow",
     "permute",
@@ -163,9 +166,23 @@ class _Flatten(OpOverload):
 
 flatten: _Flatten
 
-class _Narrow(OpOverload):
+class _NarrowDefault(OpOverload):
+    def __call__(op, self: Tensor, dim: int, start: int, length: int) -> Tensor: ...
+
+class _NarrowTensor(OpOverload):
+    def __call__(op, self: Tensor, dim: int, start: Tensor, length: int) -> Tensor: ...
+
+class _NarrowOverloads(OpOverloadPacket):
+    default: _NarrowDefault
+    Tensor: _NarrowTensor
+
+class _Narrow(_NarrowOverloads):
+    @overload
     def __call__(op, self: Tensor, dim: int, start: int, length: int) -> Tensor:
         """`length` elements of a dimension from `start` on."""
+    @overload
+    def __call__(op, self: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
+        """As `narrow`, from the value of a tensor without dimensions on."""
 
 narrow: _Narrow
 
@@ -187,11 +204,45 @@ class _ExpandAs(OpOverload):
 
 expand_as: _ExpandAs
 
-class _Movedim(OpOverload):
+class _MovedimInt(OpOverload):
+    def __call__(op, self: Tensor, source: int, destination: int) -> Tensor: ...
+
+class _MovedimIntlist(OpOverload):
+    def __call__(op, self: Tensor, source: Sequence[int], destination: Sequence[int]) -> Tensor: ...
+
+class _MovedimOverloads(OpOverloadPacket):
+    int: _MovedimInt
+    intlist: _MovedimIntlist
+
+class _Movedim(_MovedimOverloads):
+    @overload
     def __call__(op, self: Tensor, source: int, destination: int) -> Tensor:
         """A dimension moved to another position."""
+    @overload
+    def __call__(op, self: Tensor, source: Sequence[int], destination: Sequence[int]) -> Tensor:
+        """Dimensions moved to other positions."""
 
 movedim: _Movedim
+
+class _MoveaxisInt(OpOverload):
+    def __call__(op, self: Tensor, source: int, destination: int) -> Tensor: ...
+
+class _MoveaxisIntlist(OpOverload):
+    def __call__(op, self: Tensor, source: Sequence[int], destination: Sequence[int]) -> Tensor: ...
+
+class _MoveaxisOverloads(OpOverloadPacket):
+    int: _MoveaxisInt
+    intlist: _MoveaxisIntlist
+
+class _Moveaxis(_MoveaxisOverloads):
+    @overload
+    def __call__(op, self: Tensor, source: int, destination: int) -> Tensor:
+        """Another name of ``movedim.int``."""
+    @overload
+    def __call__(op, self: Tensor, source: Sequence[int], destination: Sequence[int]) -> Tensor:
+        """Another name of ``movedim.intlist``."""
+
+moveaxis: _Moveaxis
 
 class _Unbind(OpOverload):
     def __call__(op, self: Tensor, dim: int = 0) -> list[Tensor]:
@@ -231,34 +282,152 @@ class _Chunk(OpOverload):
 
 chunk: _Chunk
 
-class _SelectBackward(OpOverload):
+class _SelectBackwardDefault(OpOverload):
+    def __call__(self, grad_output: Tensor, input_sizes: Sequence[int], dim: int, index: int) -> Tensor: ...
+
+class _SelectBackwardOut(OpOverload):
+    def __call__(
+        self, grad_output: Tensor, input_sizes: Sequence[int], dim: int, index: int, *, out: Tensor
+    ) -> Tensor: ...
+
+class _SelectBackwardOverloads(OpOverloadPacket):
+    default: _SelectBackwardDefault
+    out: _SelectBackwardOut
+
+class _SelectBackward(_SelectBackwardOverloads):
+    @overload
     def __call__(self, grad_output: Tensor, input_sizes: Sequence[int], dim: int, index: int) -> Tensor:
         """Zeros of the given size, with `grad_output` at one index of a dimension."""
+    @overload
+    def __call__(self, grad_output: Tensor, input_sizes: Sequence[int], dim: int, index: int, *, out: Tensor) -> Tensor:
+        """The out variant of ``select_backward``."""
 
 select_backward: _SelectBackward
 
-class _SliceBackward(OpOverload):
+class _SliceBackwardDefault(OpOverload):
+    def __call__(
+        self, grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int
+    ) -> Tensor: ...
+
+class _SliceBackwardOut(OpOverload):
+    def __call__(
+        self, grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int, *, out: Tensor
+    ) -> Tensor: ...
+
+class _SliceBackwardOverloads(OpOverloadPacket):
+    default: _SliceBackwardDefault
+    out: _SliceBackwardOut
+
+class _SliceBackward(_SliceBackwardOverloads):
+    @overload
     def __call__(
         self, grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int
     ) -> Tensor:
         """Zeros of the given size, with `grad_output` in a range of a dimension."""
+    @overload
+    def __call__(
+        self, grad_output: Tensor, input_sizes: Sequence[int], dim: int, start: int, end: int, step: int, *, out: Tensor
+    ) -> Tensor:
+        """The out variant of ``slice_backward``."""
 
 slice_backward: _SliceBackward
 
-class _Cat(OpOverload):
+class _CatDefault(OpOverload):
+    def __call__(self, tensors: Sequence[Tensor], dim: int = 0) -> Tensor: ...
+
+class _CatOut(OpOverload):
+    def __call__(self, tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor) -> Tensor: ...
+
+class _CatOverloads(OpOverloadPacket):
+    default: _CatDefault
+    out: _CatOut
+
+class _Cat(_CatOverloads):
+    @overload
     def __call__(self, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         """Tensors joined along a dimension."""
+    @overload
+    def __call__(self, tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor) -> Tensor:
+        """The out variant of ``cat``."""
 
 cat: _Cat
 
-class _Stack(OpOverload):
+class _ConcatDefault(OpOverload):
+    def __call__(self, tensors: Sequence[Tensor], dim: int = 0) -> Tensor: ...
+
+class _ConcatOut(OpOverload):
+    def __call__(self, tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor) -> Tensor: ...
+
+class _ConcatOverloads(OpOverloadPacket):
+    default: _ConcatDefault
+    out: _ConcatOut
+
+class _Concat(_ConcatOverloads):
+    @overload
+    def __call__(self, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+        """Another name of ``cat``."""
+    @overload
+    def __call__(self, tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor) -> Tensor:
+        """Another name of ``cat.out``."""
+
+concat: _Concat
+
+class _ConcatenateDefault(OpOverload):
+    def __call__(self, tensors: Sequence[Tensor], dim: int = 0) -> Tensor: ...
+
+class _ConcatenateOut(OpOverload):
+    def __call__(self, tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor) -> Tensor: ...
+
+class _ConcatenateOverloads(OpOverloadPacket):
+    default: _ConcatenateDefault
+    out: _ConcatenateOut
+
+class _Concatenate(_ConcatenateOverloads):
+    @overload
+    def __call__(self, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+        """Another name of ``cat``."""
+    @overload
+    def __call__(self, tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor) -> Tensor:
+        """Another name of ``cat.out``."""
+
+concatenate: _Concatenate
+
+class _StackDefault(OpOverload):
+    def __call__(self, tensors: Sequence[Tensor], dim: int = 0) -> Tensor: ...
+
+class _StackOut(OpOverload):
+    def __call__(self, tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor) -> Tensor: ...
+
+class _StackOverloads(OpOverloadPacket):
+    default: _StackDefault
+    out: _StackOut
+
+class _Stack(_StackOverloads):
+    @overload
     def __call__(self, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         """Tensors joined along a new dimension."""
+    @overload
+    def __call__(self, tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor) -> Tensor:
+        """The out variant of ``stack``."""
 
 stack: _Stack
 
-class _Repeat(OpOverload):
+class _RepeatDefault(OpOverload):
+    def __call__(op, self: Tensor, repeats: Sequence[int]) -> Tensor: ...
+
+class _RepeatOut(OpOverload):
+    def __call__(op, self: Tensor, repeats: Sequence[int], *, out: Tensor) -> Tensor: ...
+
+class _RepeatOverloads(OpOverloadPacket):
+    default: _RepeatDefault
+    out: _RepeatOut
+
+class _Repeat(_RepeatOverloads):
+    @overload
     def __call__(op, self: Tensor, repeats: Sequence[int]) -> Tensor:
         """The tensor repeated along its dimensions, in memory of its own."""
+    @overload
+    def __call__(op, self: Tensor, repeats: Sequence[int], *, out: Tensor) -> Tensor:
+        """The out variant of ``repeat``."""
 
 repeat: _Repeat

@@ -31,6 +31,8 @@ cdef object convert(int kind, object value, int mode):
         return device_for(value, mode)
     if kind == ARG_MEMORY_FORMAT and isinstance(value, str):
         return value if value in MEMORY_FORMATS else NO_DEFAULT
+    if kind == ARG_LAYOUT and isinstance(value, str):
+        return cast_layout(0) if value == "strided" else NO_DEFAULT
     return cast(kind, value, mode) if mode & BIND_CAST else convert_for_function(kind, value, mode)
 
 

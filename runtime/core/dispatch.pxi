@@ -262,11 +262,16 @@ def unregister_operator(OpOverload op not None):
 
 def find_operator(str qualname not None):
     """The operator of that full name, or None."""
-    return operators.get(qualname)
+    found = operators.get(qualname)
+    if found is None and hook.load_operators is not None and hook.load_operators(qualname):
+        return operators.get(qualname)
+    return found
 
 
 def operator_names():
     """The full names of all operators."""
+    if hook.load_operators is not None:
+        hook.load_operators(None)
     return sorted(operators)
 
 

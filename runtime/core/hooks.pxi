@@ -16,6 +16,7 @@ cdef class Hooks:
     cdef public object default_override      # (cls, func, types, args, kwargs): Tensor.__torch_function__
     cdef public object find_operator         # ("ns::name.overload")
     cdef public object find_packet           # ("ns::name")
+    cdef public object load_operators        # ("ns::name.overload", or None: all): whether a module was loaded that may have it
     cdef public object key_set               # (mask): a DispatchKeySet
     # forward mode and transforms: autograd.forward_ad, func
     cdef public object call_with_tangents    # (op, keys, level, args, kwargs)

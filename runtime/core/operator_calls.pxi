@@ -30,6 +30,8 @@ cdef int note_builtin(str name, object packet) except -1:
 
 cdef object aten(str name):
     packet = aten_packets.get(name)
+    if packet is None and hook.load_operators is not None and hook.load_operators(f"aten::{name}"):
+        packet = aten_packets.get(name)
     if packet is None:
         raise NotImplementedError(f"operator aten::{name} is not loaded: the built-in operators (package mindtorch_ops) are "
                                   "missing or do not have it")
@@ -38,7 +40,7 @@ cdef object aten(str name):
 
 cdef inline object operator_packet(int number):
     if operator_packets[number] == NULL:
-        return aten([name for name, at in OPERATOR_OF_NAME.items() if at == number][0])      # raises
+        return aten([name for name, at in OPERATOR_OF_NAME.items() if at == number][0])      # or raises
     return <object>operator_packets[number]
 
 

@@ -21,7 +21,9 @@ cdef class OpOverloadPacket:
     """
     cdef vectorcallfunc vectorcall
     cdef readonly str namespace, __name__
-    cdef list ops
+    cdef list ops              # all overloads; `plain` and `into` have each of them once
+    cdef list plain            # those that return what they compute
+    cdef list into             # those that write it into tensors which `out=` names
     cdef dict older            # names of the arguments of the older forms, by how many there are; None: there are none
     cdef Py_ssize_t older_from # how many arguments such a form has at least
     cdef int mode              # BIND_PARTS: `x.view(2, 3)` is `x.view((2, 3))`; BIND_NAMED: `x.max(1)` has `values`
@@ -31,7 +33,7 @@ cdef class OpOverloadPacket:
 
     def __init__(self, str namespace not None, str name not None):
         self.vectorcall = <vectorcallfunc>call_packet
-        self.namespace, self.__name__, self.ops = namespace, name, []
+        self.namespace, self.__name__, self.ops, self.plain, self.into = namespace, name, [], [], []
         if namespace == "aten":
             note_builtin(name, self)
         self.older_from = NEVER_SO_MANY
@@ -45,18 +47,20 @@ cdef class OpOverloadPacket:
         """The packet as a method: its older forms from the tensor on, and a last argument that is a list in parts."""
         forms = [form.replace("beta self", "self beta").split() for form in OLDER_FORMS.get(self.__name__.rstrip("_"), ())
                  if self.namespace == "aten"]
-        in_parts = any([(<OpOverload>op).sig.varargs >= 0 for op in self.ops])
+        in_parts = any([(<OpOverload>op).sig.varargs >= 0 for op in self.plain])
         return same_overloads(self, forms, self.mode | (BIND_PARTS if in_parts else 0)) if forms or in_parts else self
 
     def add(self, OpOverload op not None):
         """Adds an overload; it becomes an attribute (``default`` where it has no overload name)."""
         self.ops.append(op)
+        (self.into if op._schema.out_arguments else self.plain).append(op)
         choose_for_pairs(self)
         setattr(self, op._overloadname, op)
 
     def discard(self, OpOverload op not None):
         """Takes an overload back."""
         self.ops.remove(op)
+        (self.into if op._schema.out_arguments else self.plain).remove(op)
         choose_for_pairs(self)
         vars(self).pop(op._overloadname, None)          # somebody may have deleted it
 
@@ -101,7 +105,7 @@ cdef class OpOverloadPacket:
 
 
 cdef int choose_for_pairs(OpOverloadPacket packet) except -1:
-    packet.of_tensors, packet.of_number = taking_pair(packet.ops, ARG_TENSOR), taking_pair(packet.ops, ARG_SCALAR)
+    packet.of_tensors, packet.of_number = taking_pair(packet.plain, ARG_TENSOR), taking_pair(packet.plain, ARG_SCALAR)
     return 0
 
 
@@ -136,7 +140,7 @@ mt_enable_vectorcall(<PyTypeObject*>OpOverloadPacket,
 cdef OpOverloadPacket same_overloads(OpOverloadPacket packet, list forms, int mode):
     cdef OpOverloadPacket same = OpOverloadPacket.__new__(OpOverloadPacket)
     same.vectorcall, same.namespace, same.__name__ = <vectorcallfunc>call_packet, packet.namespace, packet.__name__
-    same.ops, same.mode = packet.ops, mode
+    same.ops, same.plain, same.into, same.mode = packet.ops, packet.plain, packet.into, mode
     same.older = {len(form): form for form in forms}
     same.older_from = min([len(form) for form in forms], default=NEVER_SO_MANY)
     return same
@@ -152,6 +156,45 @@ cdef object in_older_form(OpOverloadPacket packet, PyObject** args, Py_ssize_t n
     return (<object>packet)(*[<object>args[i] for i in range(nargs) if names[i] not in FACTORS], **factors)
 
 
+cdef object call_into(OpOverloadPacket packet, PyObject** args, Py_ssize_t nargs, PyObject* kwnames):
+    """A call of what writes to tensors that are named: as `out=`, several in a tuple, or each by its own name.
+
+    None for `out` is as none given. NotImplemented where a call names no such tensor.
+    """
+    cdef OpOverloadPacket alone = same_overloads(packet, [], packet.mode)
+    given = {name: <object>args[nargs + i] for i, name in enumerate(<object>kwnames)}
+    positional = [<object>args[i] for i in range(nargs)]
+    targets = {op: [argument.name for argument in op._schema.out_arguments] for op in packet.into}
+    out = given.pop("out", NO_DEFAULT)
+    if out is NO_DEFAULT:
+        fitting = [op for op in packet.into if given.keys() >= set(targets[op])]
+    elif out is None:
+        return (<object>packet)(*positional, **given)
+    else:
+        parts = out if isinstance(out, (tuple, list)) else (out,)
+        fitting = [op for op in packet.into if len(targets[op]) == len(parts)] or packet.into
+        if len(parts) == 1 or len(targets[fitting[0]]) != len(parts):
+            given["out"] = out
+        elif len(fitting) == 1:
+            given.update(zip(targets[fitting[0]], parts))
+        else:
+            return call_first_into(fitting, positional, [dict(given, **dict(zip(targets[op], parts))) for op in fitting])
+    if not fitting:
+        return NotImplemented
+    alone.ops = alone.plain = fitting
+    alone.into = []
+    return (<object>alone)(*positional, **given)
+
+
+cdef object call_first_into(list ops, list positional, list given):
+    for op, named in zip(ops, given):
+        try:
+            return op(*positional, **named)
+        except ArgumentError:
+            if op is ops[len(ops) - 1]:
+                raise
+
+
 cdef PyObject* call_packet(PyObject* callable, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:
     cdef OpOverloadPacket packet = <OpOverloadPacket>callable
     cdef Py_ssize_t nargs = PyVectorcall_NARGS(nargsf)
@@ -160,12 +203,17 @@ cdef PyObject* call_packet(PyObject* callable, PyObject** args, size_t nargsf, P
         if result is not NotImplemented:
             Py_INCREF(result)
             return <PyObject*>result
-    if len(packet.ops) == 1:
-        return call_overload(<OpOverload>packet.ops[0], args, nargs, kwnames, packet.mode)
+    if kwnames != NULL and packet.into:
+        result = call_into(packet, args, nargs, kwnames)
+        if result is not NotImplemented:
+            Py_INCREF(result)
+            return <PyObject*>result
+    if len(packet.plain) == 1:
+        return call_overload(<OpOverload>packet.plain[0], args, nargs, kwnames, packet.mode)
     result = call_first_that_fits(packet, args, nargs, kwnames, packet.mode | BIND_EXACT)
     if result is NotImplemented:
         result = call_first_that_fits(packet, args, nargs, kwnames, packet.mode)
-    if result is NotImplemented and any([(<OpOverload>op).takes_numbers for op in packet.ops]):
+    if result is NotImplemented and any([(<OpOverload>op).takes_numbers for op in packet.plain]):
         result = call_first_that_fits(packet, args, nargs, kwnames, packet.mode | BIND_WRAP)
     if result is NotImplemented:
         result = ask_strangers(packet, args, nargs, kwnames)
@@ -179,7 +227,7 @@ cdef object call_first_that_fits(OpOverloadPacket packet, PyObject** args, Py_ss
     """What the first overload that a call fits returns, or NotImplemented where it fits none."""
     cdef Bound bound
     cdef OpOverload op
-    for op in packet.ops:
+    for op in packet.plain:
         try:
             if bind(op.sig, args, nargs, kwnames, &bound, mode):
                 return call_bound(op, &bound, mode)
@@ -192,7 +240,7 @@ cdef object no_overload(OpOverloadPacket packet, PyObject** args, Py_ssize_t nar
     given = [stranger_name(<object>args[i]) for i in range(nargs)]
     if kwnames != NULL:
         given += [f"{name}={stranger_name(<object>args[nargs + i])}" for i, name in enumerate(<object>kwnames)]
-    schemas = "\n".join([f"  {op._schema}" for op in packet.ops])
+    schemas = "\n".join([f"  {op._schema}" for op in packet.plain or packet.ops])
     hint = stranger_hint(tuple([<object>args[i] for i in range(nargs + (0 if kwnames == NULL else len(<object>kwnames)))]))
     return ArgumentError(f"{packet.namespace}::{packet.__name__}() received an invalid combination of arguments - got "
                      f"({', '.join(given)}), but expected one of:\n{schemas}{hint}")

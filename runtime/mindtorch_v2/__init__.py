@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 from typing import Any
 
@@ -36,6 +37,10 @@ from ._core import (
 from ._creation import *  # noqa: F403  (the functions that make tensors, listed in its __all__)
 from ._functional import *  # noqa: F403  (functions composed of operators, listed in its __all__)
 from ._ops import ops
+from ._pending import load as _load
+from ._pending import pending_functions as _pending_functions
+from ._type_info import *  # noqa: F403  (finfo, iinfo, and the names of layouts and memory formats)
+from ._variadic import *  # noqa: F403  (functions of any number of tensors)
 from .autograd import (
     enable_grad,
     inference_mode,
@@ -84,9 +89,12 @@ complex64, complex128 = dtypes["complex64"], dtypes["complex128"]
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 cfloat, cdouble = complex64, complex128
 bool = dtypes["bool"]
+inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 
 # Imported when first used: a script that needs none of them starts without them.
-_LAZY = frozenset(("amp", "cpu", "cuda", "func", "jit", "mps", "nn", "npu", "optim", "profiler", "utils"))
+_LAZY = frozenset(
+    ("amp", "cpu", "cuda", "func", "jit", "linalg", "mps", "nn", "npu", "optim", "profiler", "special", "utils")
+)
 _LAZY_NAMES = {
     "autocast": "amp",
     "autocast_decrement_nesting": "amp",
@@ -131,7 +139,16 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _LAZY_NAMES:
         return getattr(importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
-    raise AttributeError(f"module 'mindtorch_v2' (PyTorch's API) has no attribute '{name}'")
+    operator = _pending_functions().get(name)
+    if operator is not None and _load(operator):
+        return globals()[name]
+    raise AttributeError(
+        f"module 'mindtorch_v2' (PyTorch's API) has no attribute '{name}': docs/coverage.md lists the names there are"
+    )
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, *_LAZY_NAMES, *_pending_functions()})
 
 
 def _load_operators() -> None:

@@ -71,6 +71,8 @@ def _sized(name: str) -> Callable[..., Tensor]:
         if not size and "size" not in options:
             return getattr(ops.aten, name)(**options)  # type: ignore[no-any-return]  # raises: the size is missing
         sizes = options.pop("size") if not size and "size" in options else _sizes(size)
+        if options.get("out") is not None:
+            return _into(name, (sizes,), options)
         make = getattr(ops.aten, name)
         if name in _RANDOM and hooks.drawn is not None:
             return _finished(hooks.drawn(make, sizes, options), requires_grad)
@@ -79,6 +81,17 @@ def _sized(name: str) -> Callable[..., Tensor]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``torch.{name}(*size, dtype=None, device=None, requires_grad=False)``."
     return function
+
+
+def _into(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
+    """A creation function that writes to ``out``, which has a dtype and a device already."""
+    out = options.pop("out")
+    dtype = options.pop("dtype", None)
+    if dtype is not None and _as_dtype(dtype) is not out.dtype:
+        raise RuntimeError(f"dtype {dtype} does not match dtype of out parameter ({out.dtype})")
+    for settled in ("device", "layout", "pin_memory"):
+        options.pop(settled, None)
+    return getattr(ops.aten, name)(*args, **options, out=out)  # type: ignore[no-any-return]
 
 
 _RANDOM = frozenset(("rand", "randn"))
@@ -91,6 +104,8 @@ def _with_options(name: str) -> Callable[..., Tensor]:
         check_flag(name, "requires_grad", requires_grad is not None and requires_grad)
         if options.get("dtype", name) is None:  # left out, for a function; `torch.ops` has a meaning for it
             del options["dtype"]
+        if options.get("out") is not None:
+            return _into(name, args, options)
         return _finished(getattr(ops.aten, name)(*args, **options), requires_grad)
 
     function.__name__ = function.__qualname__ = name

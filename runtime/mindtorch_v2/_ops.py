@@ -15,6 +15,7 @@ __all__ = [
     "add",
     "discard",
     "find",
+    "find_defined",
     "find_packet",
     "ops",
     "split_name",
@@ -35,6 +36,9 @@ class OpNamespace:
         if packet is not None and packet.overloads():  # somebody deleted the attribute, or that of the namespace
             setattr(self, name, packet)
             return packet
+        load = getattr(_core.hooks, "load_operators", None)
+        if load is not None and load(f"{self.__name__}::{name}"):
+            return getattr(self, name)  # type: ignore[no-any-return]
         text = f"'_OpNamespace' '{self.__name__}' object has no attribute '{name}'{_near(name, _packets(self))}"
         if not _packets(self):
             text += f"; the namespace has no operators{_near(self.__name__, _populated_namespaces())}"
@@ -108,6 +112,12 @@ def find(qualname: str) -> OpOverload:
     return overload
 
 
+def find_defined(qualname: str) -> bool:
+    """Whether ``ns::name`` has an overload by now."""
+    packet = _every_packet.get(qualname)
+    return packet is not None and bool(packet.overloads())
+
+
 def find_packet(qualname: str) -> OpOverloadPacket:
     """The overloads of ``ns::name``. Raises AttributeError where there are none."""
     namespace, name = split_name(qualname)
@@ -129,6 +139,8 @@ def split_name(qualname: str) -> tuple[str, str]:
 
 
 def _packets(namespace: OpNamespace) -> dict[str, OpOverloadPacket]:
+    if getattr(_core.hooks, "load_operators", None) is not None:
+        _core.hooks.load_operators(None)
     return {name: value for name, value in vars(namespace).items() if isinstance(value, OpOverloadPacket)}
 
 

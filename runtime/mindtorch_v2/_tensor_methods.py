@@ -37,6 +37,7 @@ def to(self: Tensor, *args: Any, **options: Any) -> Tensor:
         return result
 
 
+_FORMATS = ("contiguous_format", "preserve_format")  # which are one: what is converted is contiguous
 _FLAGS = ("non_blocking", "copy")
 _ONLY_WHERE = frozenset(("dtype", "device"))
 
@@ -79,7 +80,7 @@ def _fits(name: str, value: Any) -> bool:
         return value is None or (isinstance(value, (str, bytes, int, Device)) and not isinstance(value, bool))
     if name == "dtype":
         return value is None or _is_dtype(value)
-    return name == "other" or value is None  # a memory format: there are none but the default
+    return name == "other" or value is None or (name == "memory_format" and value in _FORMATS)
 
 
 def _is_dtype(value: Any) -> bool:
@@ -247,7 +248,29 @@ def split(self: Tensor, split_size: int | Sequence[int] | Tensor, dim: int = 0) 
     return tuple(packet(self, split_size, dim))
 
 
+def hermitian(self: Tensor) -> Tensor:
+    """A matrix transposed and conjugated."""
+    return ops.aten.matrix_H(self)  # type: ignore[no-any-return]
+
+
+def adjoint(self: Tensor) -> Tensor:
+    """The last two dimensions exchanged, and conjugated."""
+    return ops.aten.adjoint(self)  # type: ignore[no-any-return]
+
+
+def real(self: Tensor) -> Tensor:
+    """The real parts, a view of them."""
+    return ops.aten.real(self)  # type: ignore[no-any-return]
+
+
+def imag(self: Tensor) -> Tensor:
+    """The imaginary parts, a view of them."""
+    return ops.aten.imag(self)  # type: ignore[no-any-return]
+
+
 _DTYPES_OF_METHODS = {
+    "cfloat": "complex64",
+    "cdouble": "complex128",
     "float": "float32",
     "double": "float64",
     "half": "float16",
@@ -277,6 +300,10 @@ _METHODS: dict[str, Any] = {
     "split": split,
     "T": overridable_property("T", transposed),
     "mT": overridable_property("mT", matrix_transposed),
+    "H": overridable_property("H", hermitian),
+    "mH": overridable_property("mH", adjoint),
+    "real": overridable_property("real", real),
+    "imag": overridable_property("imag", imag),
     **{name: _conversion(target) for name, target in _DTYPES_OF_METHODS.items()},
 }
 

@@ -146,6 +146,7 @@ def only_wrong(name: str, schema: Any, args: list[Any], kwargs: dict[str, Any]) 
 
 
 @pytest.mark.parametrize("name", sorted({*overloads()}))
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
 def test_wrong_arguments(name: str) -> None:
     packet, _, overload = name.partition(".")
     schema = getattr(getattr(ours.ops.aten, packet), overload or "default")._schema

@@ -8,7 +8,7 @@ from mtcodegen.document.nodes import Node
 from mtcodegen.entries.model import File
 from mtcodegen.entries.parse import parse, schemas_of
 from mtcodegen.entries.validate import validate
-from mtcodegen.entries.variants import expand, variant_named
+from mtcodegen.entries.variants import expand, renamed, variant_named
 from mtcodegen.findings.diagnostics import Diagnostic
 from mtcodegen.findings.source import Source
 
@@ -31,7 +31,8 @@ def declared_schemas(source: Source) -> list[opschema.Schema]:
     """The schemas of a file's operators, variants too, and nothing else; those that do not parse are left out."""
     node, _ = load(source)
     found: list[opschema.Schema] = []
-    for schema, names in [] if node is None else schemas_of(node):
+    for schema, names, aliases in [] if node is None else schemas_of(node):
         variants = [variant_named(schema, name.removeprefix(f"{schema.namespace}::")) for name in names]
-        found += [schema, *(variant for variant in variants if variant is not None)]
+        family = [schema, *(variant for variant in variants if variant is not None)]
+        found += [*family, *(alias for name in aliases for alias in renamed(family, name))]
     return found

@@ -262,6 +262,8 @@ class OpSpec:
     deprecated: str = ""
     autogen: tuple[Text, ...] = ()
     autogen_as: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # variant -> its own `variants`
+    aliases: tuple[Text, ...] = ()  # other names of the operator and its variants
+    aliases_as: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # name -> its own `variants`
     fallback: str = ""
     autocast: tuple[Cast, ...] = ()
     graph_update: tuple[Text, ...] = ()  # arguments that may change in a captured graph
@@ -269,7 +271,7 @@ class OpSpec:
     examples: tuple[Example, ...] = ()
     output_differentiability: tuple[bool, ...] = ()  # one an output; empty: all of them
     devices: tuple[str, ...] = ()  # of all kernels, where a target leaves some of them out
-    made_of: opschema.Schema | None = None  # for a variant that `autogen` made: the schema of its entry
+    made_of: opschema.Schema | None = None  # for what `autogen` or `aliases` made: the schema of its entry
 
 
 def declared_devices(kernels: Sequence[KernelSpec]) -> tuple[str, ...]:
@@ -300,3 +302,4 @@ class File:
 
     path: str
     ops: tuple[OpSpec, ...] = field(default_factory=tuple)
+    is_pending: bool = False  # its module is imported when one of its names is first used

@@ -62,22 +62,24 @@ def parse(document: Node) -> tuple[File, list[Diagnostic]]:
     entries = document.get("ops") if isinstance(document, Mapping) else document
     items = entries.items if isinstance(entries, Sequence) else []
     specs = [reader.operator(item, defaults) for item in items if isinstance(item, Mapping)]
-    return File(document.source.path, tuple(spec for spec in specs if spec is not None)), reader.diagnostics
+    pending = defaults is not None and _text(defaults, "load") == "first_use"
+    return File(document.source.path, tuple(spec for spec in specs if spec is not None), pending), reader.diagnostics
 
 
-def schemas_of(document: Node) -> list[tuple[opschema.Schema, list[str]]]:
-    """The schemas of a document's entries, each with the names of its variants; without those that do not parse."""
+def schemas_of(document: Node) -> list[tuple[opschema.Schema, list[str], list[str]]]:
+    """The schemas of a document's entries, each with its variants and other names; without those that do not parse."""
     reader = _Reader()
     entries = document.get("ops") if isinstance(document, Mapping) else document
     namespace = _scalar(document, "namespace") if isinstance(document, Mapping) else None
     items = entries.items if isinstance(entries, Sequence) else []
-    found: list[tuple[opschema.Schema, list[str]]] = []
+    found: list[tuple[opschema.Schema, list[str], list[str]]] = []
     for item in items:
         func = _scalar(item, "func") if isinstance(item, Mapping) else None
         schema = None if func is None else reader.schema(func, namespace)
         if schema is not None and isinstance(item, Mapping):
             names = [name for node in _autogen(item.get("autogen")) for name in node.value.split(",")]
-            found.append((schema, [name.strip() for name in names]))
+            aliases = [node.value for node in _autogen(item.get("aliases"))]
+            found.append((schema, [name.strip() for name in names], aliases))
     return found
 
 
@@ -187,6 +189,8 @@ class _Reader:
             forward=forward,
             autogen=_autogen(node.get("autogen")),
             autogen_as=_published(node.get("autogen")),
+            aliases=_autogen(node.get("aliases")),
+            aliases_as=_published(node.get("aliases")),
             fallback=_text(node, "fallback"),
             autocast=_casts(node.get("autocast")),
             graph_update=_graph_update(node.get("graph")),

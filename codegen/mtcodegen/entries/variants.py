@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import opschema
@@ -14,6 +14,7 @@ from mtcodegen.expr import ExpressionError
 from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, suggest
 from mtcodegen.findings.source import Place, Text
+from mtcodegen.pycode.names import taken
 from opschema import Alias, Argument, Return, Schema, SchemaKind
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "expand",
     "functional_name",
     "is_variant",
+    "renamed",
     "tensor_options",
     "variant_name",
     "variant_named",
@@ -38,6 +40,7 @@ def expand(file: File) -> tuple[File, list[Diagnostic]]:
     ops: list[OpSpec] = []
     found: list[Diagnostic] = []
     for spec in file.ops:
+        first = len(ops)
         ops.append(spec)
         for name, asked in _asked(spec):
             schema = variant_named(spec.schema, _bare(name, spec.schema))
@@ -53,12 +56,73 @@ def expand(file: File) -> tuple[File, list[Diagnostic]]:
             except ExpressionError:  # a namespace or name that is a word of the expression language
                 message = f"`{name}` cannot be made: it would call {spec.schema.qualname}, which no formula can name"
                 found.append(Diagnostic(Code.MT130, message, asked.locate_item(name), "declare it as an entry"))
+        made: list[OpSpec] = []
+        for asked in spec.aliases:
+            if fault := _alias_fault(spec.schema, asked.value):
+                found.append(Diagnostic(Code.MT130, f"`{asked.value}` {fault}", asked.span, "choose another name"))
+            else:
+                variants = spec.aliases_as.get(asked.value) or spec.variants
+                # A name that is no method has no variant in place, which is called as one.
+                family = [
+                    one for one in ops[first:] if "method" in variants or not _is_in_place_of(one.schema, spec.schema)
+                ]
+                made += _aliases(spec, family, asked)
+        ops += made
     return replace(file, ops=tuple(ops)), found
 
 
 def is_variant(spec: OpSpec) -> bool:
     """Whether `autogen` made the operator of an entry; then faults are reported for that entry alone."""
     return spec.made_of is not None
+
+
+def _alias_fault(schema: Schema, name: str) -> str:
+    """Why an operator cannot have another name; empty where it can."""
+    if taken(schema.namespace or "", name, schema.overload) is not None:
+        return "is taken, and cannot name an operator"
+    try:
+        replace(schema, name=name)
+    except opschema.SchemaError as error:
+        return f"cannot be another name of {schema.qualname}: {str(error).splitlines()[0]}"
+    return ""
+
+
+def _is_in_place_of(variant: Schema, schema: Schema) -> bool:
+    return variant.kind is SchemaKind.INPLACE and schema.kind is not SchemaKind.INPLACE
+
+
+def _aliases(spec: OpSpec, family: Sequence[OpSpec], asked: Text) -> Iterator[OpSpec]:
+    """An entry and its variants under another name, overload by overload."""
+    schemas = renamed([one.schema for one in family], asked.value)
+    for one, schema in zip(family, schemas, strict=True):
+        made = replace(
+            one,
+            place=Place(asked.span),
+            func=asked,
+            schema=schema,
+            doc=f"Another name of ``{variant_name(one.schema)}``.",
+            aliases=(),
+            autogen=(),
+            autogen_as={},
+            deprecated="",
+            examples=(),
+            output_differentiability=(),
+            fakes=(),
+            fake_function=None,
+            autocast=(),
+            graph_update=(),
+            fallback="",
+            variants=spec.aliases_as.get(asked.value) or one.variants,
+            made_of=one.schema,
+        )
+        yield calling(made)
+
+
+def renamed(family: Sequence[Schema], name: str) -> list[Schema]:
+    """An entry's schema and those of its variants under another name; a variant gains or loses a `_` at its end."""
+    base = family[0].name
+    longer = {base: name, f"{base}_": f"{name}_", base.removesuffix("_"): name.removesuffix("_")}
+    return [replace(schema, name=name if schema.name == base else longer.get(schema.name, name)) for schema in family]
 
 
 def _asked(spec: OpSpec) -> Iterator[tuple[str, Text]]:
@@ -115,11 +179,36 @@ def variants_of(schema: Schema) -> list[Schema]:
 def variant_named(schema: Schema, name: str) -> Schema | None:
     """The variant of ``schema`` that is called ``name`` or ``name.overload``; None where none is made."""
     plain = schema.in_namespace(None)
-    maker = _makers(plain).get(name)
+    maker = _makers(plain).get(name) or _out_maker(plain, name)
     if maker is None or ".__" in name:  # of an overload `_`: names that begin with `__` are Python's own
         return None
     made = maker(plain)
     return None if made is None else made.in_namespace(schema.namespace)
+
+
+def _out_maker(schema: Schema, name: str) -> Callable[[Schema], Schema | None] | None:
+    """What makes the out variant of a functional operator under an overload of another name.
+
+    That has `out`, or the name of a result, as a part: `add.out` of `add.Tensor`, `sort.values`. Results with names
+    give these to the arguments.
+    """
+    base, _, overload = name.partition(".")
+    named = [ret.name for ret in schema.returns if ret.name]
+    telling = {"out", *named}
+    if schema.kind is not SchemaKind.FUNCTIONAL or base != schema.name or overload == schema.overload:
+        return None
+    if telling.isdisjoint(overload.split("_")) and not overload.startswith("Out"):
+        return None
+
+    def maker(functional: Schema) -> Schema | None:
+        names = named if len(named) == len(schema.returns) > 1 else None
+        made = _functional_to_out(functional, names)
+        if made is None:
+            return None
+        returns = tuple(replace(ret, name=name) for ret, name in zip(made.returns, names or [None], strict=False))
+        return replace(made, overload=overload, returns=returns or made.returns)
+
+    return maker
 
 
 def _makers(schema: Schema) -> dict[str, Callable[[Schema], Schema | None]]:
@@ -165,13 +254,15 @@ def _write(letter: str) -> Alias:
     return Alias((letter,), True, ())
 
 
-def _functional_to_out(schema: Schema) -> Schema | None:
-    """An out argument for each output; factories lose dtype, device and the like, which ``out`` has."""
+def _functional_to_out(schema: Schema, called: Sequence[str] | None = None) -> Schema | None:
+    """An out argument for each output, ``called`` so or ``out0``, ``out1``; factories lose dtype, "
+    "device and the like, which ``out`` has."""
     if not schema.returns or any(not _is_writable(ret.type) or ret.alias is not None for ret in schema.returns):
         return None
     taken = {letter for argument in schema.arguments if argument.alias for letter in argument.alias.before}
     letters = [letter for letter in string.ascii_lowercase if letter not in taken]
-    names = ["out"] if len(schema.returns) == 1 else [f"out{i}" for i in range(len(schema.returns))]
+    numbered = ["out"] if len(schema.returns) == 1 else [f"out{i}" for i in range(len(schema.returns))]
+    names = list(called or numbered)
     if len(letters) < len(names) or {argument.name for argument in schema.arguments} & {*names}:
         return None
     options = set(tensor_options(schema))

@@ -416,15 +416,18 @@ class _Checker(NameChecker):
             return call, self._unknown_function(function, path)
         operator = Operator(namespace, name, overload, offset=function.offset, length=function.length)
         resolved = Call(operator, call.arguments, call.keywords, offset=call.offset, length=call.length)
-        return resolved, self._operator_type(f"{namespace}::{name}", schemas, arguments)
+        return resolved, self._operator_type(f"{namespace}::{name}", schemas, arguments, overload)
 
-    def _operator_type(self, title: str, schemas: Sequence[opschema.Schema], arguments: Arguments) -> ValueType:
+    def _operator_type(
+        self, title: str, schemas: Sequence[opschema.Schema], arguments: Arguments, overload: str = ""
+    ) -> ValueType:
         """The type of a call of an operator, where operators may be called."""
         function = arguments.call.function
         if not self.scope.purpose.reads_values:
             message = f"{self.scope.purpose.value} cannot call the operator {title}"
             return self.fault(message, function, Code.MT211, "operators belong to formulas and `compute`")
-        if self.scope.purpose is Purpose.COMPUTE and title == self.scope.subject:
+        itself = title == self.scope.subject and overload in ("", self.scope.overload or "default")
+        if self.scope.purpose is Purpose.COMPUTE and itself:
             return self.fault(f"{title} would call itself", function, Code.MT217)
         return self._best_overload(title, schemas, arguments)
 

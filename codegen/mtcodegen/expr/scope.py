@@ -36,9 +36,9 @@ class OperatorTable(Mapping[str, opschema.Schema]):
         return schemas if isinstance(schemas, cls) else cls(schemas)
 
     def overloads(self, namespace: str, name: str, overload: str = "") -> Sequence[opschema.Schema]:
-        """The overloads of an operator, or the one asked for; empty where there is none."""
+        """The overloads of an operator, or the one asked for, ``default`` without a name; empty where there is none."""
         found = self._packets.get(f"{namespace}::{name}", [])
-        return [schema for schema in found if schema.overload == overload] if overload else found
+        return [schema for schema in found if (schema.overload or "default") == overload] if overload else found
 
     def signature(self, schema: opschema.Schema) -> OperatorSignature:
         """How one of the operators is called: formulas call few of them, and those again and again."""
@@ -66,8 +66,8 @@ class OperatorTable(Mapping[str, opschema.Schema]):
 class Scope:
     """The names, helpers and operators that an expression may use.
 
-    ``subject`` is the operator it belongs to (``fused::scaled_add``); ``overwritten`` maps the arguments it mutates to
-    the output that has the new value, where there is one.
+    ``subject`` is the operator it belongs to (``fused::scaled_add``), ``overload`` the name of its overload;
+    ``overwritten`` maps the arguments it mutates to the output that has the new value, where there is one.
     """
 
     names: Mapping[str, ValueType]
@@ -76,6 +76,7 @@ class Scope:
     purpose: Purpose
     subject: str = ""
     overwritten: Mapping[str, str] = field(default_factory=dict)
+    overload: str = ""
 
     @property
     def namespace(self) -> str:
@@ -112,7 +113,9 @@ def _scope(
     overwritten: Mapping[str, str],
 ) -> Scope:
     table = OperatorTable.of({} if operators is None else operators)
-    return Scope(names, _FUNCTIONS[purpose], table, purpose, schema.qualname.partition(".")[0], overwritten)
+    return Scope(
+        names, _FUNCTIONS[purpose], table, purpose, schema.qualname.partition(".")[0], overwritten, schema.overload
+    )
 
 
 def tangent_scope(

@@ -26,4 +26,17 @@ def of_file(file: File, path: pathlib.Path, folder: pathlib.Path) -> dict[str, s
 
 def of_job(job: Job, files: Mapping[pathlib.Path, File]) -> dict[str, str]:
     """A package, where the files are those of a folder."""
-    return {"__init__.py": render_package(job.package, [item.path.stem for item in job.inputs])} if job.package else {}
+    if not job.package:
+        return {}
+    found = {item.path.stem: files[item.path.resolve()] for item in job.inputs}
+    pending = {name: _names(file) for name, file in found.items() if file.is_pending}
+    return {"__init__.py": render_package(job.package, list(found), pending)}
+
+
+def _names(file: File) -> list[str]:
+    """The names that a module defines, each with where it appears: `f` at the top level, `m` on tensors."""
+    places: dict[str, set[str]] = {}
+    for spec in file.ops:
+        name = f"{spec.schema.namespace}::{spec.schema.name}"
+        places.setdefault(name, set()).update(variant[0] for variant in spec.variants)
+    return [f"{name}:{''.join(sorted(places[name]))}" for name in sorted(places)]

@@ -113,9 +113,20 @@ def render_site(source: str, title: str, pages: Sequence[Page]) -> str:
     return _render("docs.html.j2", {"header": _header(source), "title": title, "pages": pages, "total": total})
 
 
-def render_package(source: str, modules: Sequence[str]) -> str:
-    """The text of ``__init__.py`` for the modules of a folder."""
-    return wrap(_render("package.py.j2", {"header": _header(source), "source": source, "modules": sorted(modules)}))
+def render_package(source: str, modules: Sequence[str], pending: Mapping[str, Sequence[str]] | None = None) -> str:
+    """The text of ``__init__.py`` for the modules of a folder; ``pending`` are imported when a name is first used.
+
+    These are listed with what they define: ``"aten::digamma:fm"`` for a function and method.
+    """
+    later = dict(pending or {})
+    values = {
+        "header": _header(source),
+        "source": source,
+        "modules": sorted(set(modules) - later.keys()),
+        "exported": sorted(set(modules) - later.keys()),
+        "pending": [(name, later[name]) for name in sorted(later)],
+    }
+    return wrap(_render("package.py.j2", values))
 
 
 def _header(source: str) -> str:

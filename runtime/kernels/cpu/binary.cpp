@@ -2,6 +2,8 @@
 // for `other` int mt_<name>_scalar(self, number, out). Arithmetic computes in out's dtype, comparisons in the promoted
 // dtype of the inputs.
 #include <cmath>
+#include <complex>
+#include <numeric>
 #include <type_traits>
 
 #include "elementwise.h"
@@ -13,6 +15,11 @@ namespace {
 
 template <class T>
 constexpr bool kFloat = std::is_floating_point_v<T>;
+
+template <class T>
+constexpr bool is_complex_number = false;
+template <class T>
+constexpr bool is_complex_number<std::complex<T>> = true;
 
 // Division by -1 is left out of hardware division, which traps on the most negative integer.
 MT_INLINE int64_t trunc_quotient(int64_t a, int64_t b) { return b == -1 ? int64_t(0 - uint64_t(a)) : a / b; }
@@ -47,7 +54,9 @@ MT_INLINE T floor_quotient(T a, T b) {
 
 template <class T>
 MT_INLINE T power(T a, T b) {
-  if constexpr (kFloat<T>) {
+  if constexpr (is_complex_number<T>) {
+    return b == T(0) ? T(1) : std::pow(a, b);
+  } else if constexpr (kFloat<T>) {
     return std::pow(a, b);
   } else {
     if (b < 0) return a == 1 ? 1 : (a == -1 ? (b % 2 == 0 ? 1 : -1) : 0);
@@ -58,6 +67,25 @@ MT_INLINE T power(T a, T b) {
   }
 }
 
+// With the same expression for complex numbers.
+#define BINARY_COMPLEX(Name, expression)                \
+  struct Name {                                         \
+    static constexpr bool kComplex = true;              \
+    explicit Name(const double*) {}                     \
+    template <class T>                                  \
+    MT_INLINE T operator()(T a, T b) const {            \
+      return expression;                                \
+    }                                                   \
+  };
+#define COMPARISON_COMPLEX(Name, expression)            \
+  struct Name {                                         \
+    static constexpr bool kComplex = true;              \
+    explicit Name(const double*) {}                     \
+    template <class T>                                  \
+    MT_INLINE bool operator()(T a, T b) const {         \
+      return expression;                                \
+    }                                                   \
+  };
 #define BINARY(Name, expression)                        \
   struct Name {                                         \
     explicit Name(const double*) {}                     \
@@ -86,24 +114,82 @@ MT_INLINE T power(T a, T b) {
     }                                                   \
   };
 
-BINARY_WITH(Add, alpha, wrap_add(a, wrap_mul(alpha, b)))
-BINARY(Mul, wrap_mul(a, b))
-BINARY(Div, a / b)
+struct Add {
+  static constexpr bool kComplex = true;
+  double value;
+  explicit Add(const double* p) : value(p[0]) {}
+  template <class T>
+  MT_INLINE T operator()(T a, T b) const {
+    if constexpr (is_complex_number<T>) {
+      return a + typename T::value_type(value) * b;
+    } else {
+      return wrap_add(a, wrap_mul(T(value), b));
+    }
+  }
+};
+BINARY_COMPLEX(Mul, wrap_mul(a, b))
+BINARY_COMPLEX(Div, a / b)
 BINARY(Remainder, floor_remainder(a, b))
-BINARY(Pow, power(a, b))
-BINARY(PowReversed, power(b, a))
+BINARY_COMPLEX(Pow, power(a, b))
+BINARY_COMPLEX(PowReversed, power(b, a))
 BINARY(Maximum, (a > b) | (a != a) ? a : b)  // a NaN in either wins
 BINARY(Minimum, (a < b) | (a != a) ? a : b)
 BINARY(Atan2, std::atan2(a, b))
-COMPARISON(Eq, a == b)
-COMPARISON(Ne, a != b)
+COMPARISON_COMPLEX(Eq, a == b)
+COMPARISON_COMPLEX(Ne, a != b)
 COMPARISON(Lt, a < b)
 COMPARISON(Le, a <= b)
 COMPARISON(Gt, a > b)
 COMPARISON(Ge, a >= b)
-COMPARISON(LogicalAnd, (a != 0) & (b != 0))
-COMPARISON(LogicalOr, (a != 0) | (b != 0))
-COMPARISON(LogicalXor, (a != 0) != (b != 0))
+COMPARISON_COMPLEX(LogicalAnd, (a != T(0)) & (b != T(0)))
+COMPARISON_COMPLEX(LogicalOr, (a != T(0)) | (b != T(0)))
+COMPARISON_COMPLEX(LogicalXor, (a != T(0)) != (b != T(0)))
+
+// What only floating-point numbers have.
+BINARY(Hypot, std::hypot(a, b))
+BINARY(CopySign, std::copysign(a, b))
+BINARY(NextAfter, std::nextafter(a, b))
+BINARY(Xlogy, b != b ? b : (a == 0 ? T(0) : a * std::log(b)))
+BINARY(Xlog1py, b != b ? b : (a == 0 ? T(0) : a * std::log1p(b)))
+template <class T>
+MT_INLINE T log_of_sum(T a, T b) {  // log(exp(a) + exp(b))
+  if (std::isinf(a) && a == b) return a;
+  const T top = std::fmax(a, b);
+  return a != a || b != b ? a + b : top + std::log1p(std::exp(-std::fabs(a - b)));
+}
+template <class T>
+MT_INLINE T log2_of_sum(T a, T b) {  // log2(2 ** a + 2 ** b)
+  if (std::isinf(a) && a == b) return a;
+  const T top = std::fmax(a, b);
+  return a != a || b != b ? a + b : top + std::log1p(std::exp2(-std::fabs(a - b))) * T(1.44269504088896340736);
+}
+BINARY(LogAddExp, log_of_sum(a, b))
+BINARY(LogAddExp2, log2_of_sum(a, b))
+
+// What is missing gives way to a number.
+BINARY(Fmax, a != a ? b : (b != b || a > b ? a : b))
+BINARY(Fmin, a != a ? b : (b != b || a < b ? a : b))
+BINARY(Heaviside, a == 0 ? b : T(a > 0))
+
+// What only integers have. A shift by none of the bits, or more than there are, leaves the sign's.
+MT_INLINE int64_t size_of_number(int64_t a) { return a < 0 ? int64_t(0 - uint64_t(a)) : a; }
+MT_INLINE int64_t greatest_divisor(int64_t a, int64_t b) {
+  uint64_t x = uint64_t(size_of_number(a)), y = uint64_t(size_of_number(b));
+  while (y != 0) {
+    const uint64_t rest = x % y;
+    x = y;
+    y = rest;
+  }
+  return int64_t(x);
+}
+MT_INLINE int64_t least_multiple(int64_t a, int64_t b) {
+  const int64_t divisor = greatest_divisor(a, b);
+  return divisor == 0 ? 0 : size_of_number(wrap_mul(a / divisor, b));
+}
+BINARY(Gcd, greatest_divisor(a, b))
+BINARY(Lcm, least_multiple(a, b))
+BINARY(LeftShift, b < 0 || b >= 64 ? 0 : int64_t(uint64_t(a) << b))
+BINARY(RightShift, b < 0 || b >= 64 ? (a < 0 ? -1 : 0) : a >> b)
 
 // To the power of a number that float32 takes for another kind: whether one is odd its last digit tells, and 0 is whole.
 struct PowOfDouble {
@@ -202,6 +288,12 @@ int bitwise(const mt_tensor* const* operands) {
   return elementwise<3>(operands, dtypes, pick_loop<Op, int64_t, int64_t, 2>(), nullptr);
 }
 
+// As `bitwise`, of functions that truth values do not have.
+template <class Op>
+int of_integers(const mt_tensor* const* operands) {
+  return operands[0]->dtype == MT_BOOL ? int(MT_ERROR_DTYPE) : bitwise<Op>(operands);
+}
+
 // A number as half precision holds it; any other dtype takes it as it is.
 double rounded_number(double number, int32_t dtype) {
   if (dtype == MT_F16) return ToFloat16::round(float(number));
@@ -210,6 +302,8 @@ double rounded_number(double number, int32_t dtype) {
 
 template <class Op>
 int compare(const mt_tensor* const* operands) {
+  if constexpr (TakesComplex<Op>::value)
+    return predicate<Op, 2>(operands, promote_for_equality(operands[1], operands[2]));
   return predicate<Op, 2>(operands, promote_for_comparison(operands[1], operands[2]));
 }
 
@@ -218,7 +312,7 @@ template <class Op>
 int compare_scalar(const mt_tensor* self, double number, const mt_tensor* out) {
   const mt_tensor scalar = scalar_operand(&number);
   const mt_tensor* operands[] = {out, self, &scalar};
-  int32_t dtype = compute_dtype(self->dtype);
+  int32_t dtype = is_complex(self->dtype) && TakesComplex<Op>::value ? self->dtype : compute_dtype(self->dtype);
   if (dtype == MT_I64 && number != std::floor(number)) dtype = MT_F64;
   return predicate<Op, 2>(operands, dtype);
 }
@@ -291,6 +385,20 @@ EXPORT_PAIR(atan2, mt::true_division<mt::Atan2>)
 EXPORT_PAIR(bitwise_and, mt::bitwise<mt::BitwiseAnd>)
 EXPORT_PAIR(bitwise_or, mt::bitwise<mt::BitwiseOr>)
 EXPORT_PAIR(bitwise_xor, mt::bitwise<mt::BitwiseXor>)
+EXPORT_PAIR(hypot, (mt::arithmetic<mt::Hypot, 2, true>))
+EXPORT_PAIR(copysign, (mt::arithmetic<mt::CopySign, 2, true>))
+EXPORT_PAIR(nextafter, (mt::arithmetic<mt::NextAfter, 2, true>))
+EXPORT_PAIR(xlogy, (mt::arithmetic<mt::Xlogy, 2, true>))
+EXPORT_PAIR(xlog1py, (mt::arithmetic<mt::Xlog1py, 2, true>))
+EXPORT_PAIR(logaddexp, (mt::arithmetic<mt::LogAddExp, 2, true>))
+EXPORT_PAIR(logaddexp2, (mt::arithmetic<mt::LogAddExp2, 2, true>))
+EXPORT_PAIR(fmax, (mt::arithmetic<mt::Fmax, 2, false>))
+EXPORT_PAIR(fmin, (mt::arithmetic<mt::Fmin, 2, false>))
+EXPORT_PAIR(heaviside, (mt::arithmetic<mt::Heaviside, 2, false>))
+EXPORT_PAIR(gcd, mt::of_integers<mt::Gcd>)
+EXPORT_PAIR(lcm, mt::of_integers<mt::Lcm>)
+EXPORT_PAIR(left_shift, mt::of_integers<mt::LeftShift>)
+EXPORT_PAIR(right_shift, mt::of_integers<mt::RightShift>)
 EXPORT_COMPARISON(eq, Eq)
 EXPORT_COMPARISON(ne, Ne)
 EXPORT_COMPARISON(lt, Lt)

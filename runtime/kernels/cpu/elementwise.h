@@ -3,11 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <complex>
 #include <cstring>
 
 #include "tensor.h"
 
 namespace mt {
+
+constexpr int64_t kLargestItem = sizeof(std::complex<double>);
 
 // A block loop: p[0] is the output, the rest the inputs, all contiguous in their compute dtypes.
 using BlockFn = int (*)(void* const* p, int64_t n, const double* params);
@@ -158,7 +161,7 @@ inline bool is_repeated(const mt_tensor* out, const mt_tensor* t) {
 // One block, over a contiguous output, with operands that are repeated, such as a row or a number: they are written out
 // here, which costs less than a walk. False where operands need one.
 template <int N>
-bool write_out(const mt_tensor* const* operands, const int32_t* dtypes, void** pointers, char (*buffers)[kBlock * sizeof(double)]) {
+bool write_out(const mt_tensor* const* operands, const int32_t* dtypes, void** pointers, char (*buffers)[kBlock * kLargestItem]) {
   const mt_tensor* out = operands[0];
   const int64_t total = numel(out);
   if (total == 0 || total > kBlock || out->dtype != dtypes[0] || !is_contiguous(out)) return false;
@@ -183,7 +186,7 @@ __attribute__((noinline)) int elementwise_any(const mt_tensor* const* operands, 
                                               const double* params) {
   void* pointers[N];
   for (int k = 0; k < N; ++k) pointers[k] = operands[k]->data;
-  alignas(64) char buffers[N][kBlock * sizeof(double)];
+  alignas(64) char buffers[N][kBlock * kLargestItem];
   if (write_out<N>(operands, dtypes, pointers, buffers)) return fn(pointers, numel(operands[0]), params);
 
   Walk<N> walk;
@@ -270,6 +273,24 @@ BlockFn pick_loop() {
   return fn;
 }
 
+// Whether a functor has a meaning for complex numbers: it says so by a member `kComplex`.
+template <class Op, class = void>
+struct TakesComplex : std::false_type {};
+template <class Op>
+struct TakesComplex<Op, std::void_t<decltype(Op::kComplex)>> : std::true_type {};
+
+// Its loop over complex numbers, or null; Predicates write bool.
+template <class Op, int Arity, bool Predicate>
+BlockFn complex_loop_for(int32_t dtype) {
+  if constexpr (TakesComplex<Op>::value) {
+    using C64 = std::complex<float>;
+    using C128 = std::complex<double>;
+    if (dtype == MT_C64) return pick_loop<Op, C64, std::conditional_t<Predicate, bool, C64>, Arity>();
+    if (dtype == MT_C128) return pick_loop<Op, C128, std::conditional_t<Predicate, bool, C128>, Arity>();
+  }
+  return nullptr;
+}
+
 // The loop for a compute dtype, or null; FloatOnly functors have no integer loop.
 template <class Op, int Arity, bool FloatOnly, bool Predicate>
 BlockFn loop_for(int32_t dtype) {
@@ -302,12 +323,13 @@ struct WrappedPair {
 // Functor applied in the output's dtype: arithmetic.
 template <class Op, int Arity, bool FloatOnly>
 int arithmetic(const mt_tensor* const* operands, const double* params = nullptr) {
-  const int32_t dtype = compute_dtype(operands[0]->dtype);
-  const BlockFn fn = loop_for<Op, Arity, FloatOnly, false>(dtype);
+  const bool complex = is_complex(operands[0]->dtype);
+  const int32_t dtype = complex ? operands[0]->dtype : compute_dtype(operands[0]->dtype);
+  const BlockFn fn = complex ? complex_loop_for<Op, Arity, false>(dtype) : loop_for<Op, Arity, FloatOnly, false>(dtype);
   if (fn == nullptr) return MT_ERROR_DTYPE;
   int32_t dtypes[Arity + 1];
   for (int k = 0; k <= Arity; ++k) {
-    if (is_complex(operands[k]->dtype)) return MT_ERROR_DTYPE;
+    if (is_complex(operands[k]->dtype) && !complex) return MT_ERROR_DTYPE;
     dtypes[k] = dtype;
   }
   if constexpr (Arity == 2) {
@@ -331,7 +353,7 @@ int arithmetic_of_numbers(const mt_tensor* const* operands, const double* params
 // Functor from numbers to bool, applied in the dtype of the inputs.
 template <class Op, int Arity>
 int predicate(const mt_tensor* const* operands, int32_t dtype) {
-  const BlockFn fn = loop_for<Op, Arity, false, true>(dtype);
+  const BlockFn fn = is_complex(dtype) ? complex_loop_for<Op, Arity, true>(dtype) : loop_for<Op, Arity, false, true>(dtype);
   if (fn == nullptr) return MT_ERROR_DTYPE;
   int32_t dtypes[Arity + 1];
   for (int k = 1; k <= Arity; ++k) dtypes[k] = dtype;

@@ -134,6 +134,13 @@ inline int32_t promote_for_comparison(const mt_tensor* a, const mt_tensor* b) {
   return ca > cb ? ca : cb;  // MT_I64 < MT_F32 < MT_F64
 }
 
+// The dtype that two operands are tested for equality in: complex numbers have one, though no order.
+inline int32_t promote_for_equality(const mt_tensor* a, const mt_tensor* b) {
+  if (!is_complex(a->dtype) && !is_complex(b->dtype)) return promote_for_comparison(a, b);
+  const bool wide = a->dtype == MT_C128 || b->dtype == MT_C128 || a->dtype == MT_F64 || b->dtype == MT_F64;
+  return wide ? MT_C128 : MT_C64;
+}
+
 // The instruction sets that kernels are compiled for, by rising capability; the first is what the build is for, which
 // on AArch64 has NEON.
 enum class Isa { kBase, kAvx2, kAvx512 };

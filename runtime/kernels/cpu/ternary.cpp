@@ -1,5 +1,6 @@
 // Functions of three tensors, and those that combine a tensor with limits, a mask or a weight.
 #include <cmath>
+#include <complex>
 #include <limits>
 
 #include "elementwise.h"
@@ -54,10 +55,11 @@ struct Where {
 };
 
 int where(const mt_tensor* const* operands) {
-  const int32_t dtype = compute_dtype(operands[0]->dtype);
-  if (dtype < 0) return MT_ERROR_DTYPE;
+  const bool complex = is_complex(operands[0]->dtype);
+  const int32_t dtype = complex ? int32_t(MT_C128) : compute_dtype(operands[0]->dtype);
   const int32_t dtypes[] = {dtype, MT_BOOL, dtype, dtype};
-  const BlockFn fn = dtype == MT_F32   ? PerIsa<Where<float>, void* const*, int64_t, const double*>::pick()
+  const BlockFn fn = complex ? PerIsa<Where<std::complex<double>>, void* const*, int64_t, const double*>::pick()
+                     : dtype == MT_F32   ? PerIsa<Where<float>, void* const*, int64_t, const double*>::pick()
                      : dtype == MT_F64 ? PerIsa<Where<double>, void* const*, int64_t, const double*>::pick()
                                        : PerIsa<Where<int64_t>, void* const*, int64_t, const double*>::pick();
   return elementwise<4>(operands, dtypes, fn, nullptr);

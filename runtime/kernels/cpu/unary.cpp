@@ -1,5 +1,6 @@
 // Functions of one tensor: int mt_<name>(self, out). They compute in out's dtype; predicates write bool.
 #include <cmath>
+#include <complex>
 #include <type_traits>
 
 #include "elementwise.h"
@@ -10,6 +11,10 @@ namespace {
 
 template <class T>
 constexpr bool kFloat = std::is_floating_point_v<T>;
+template <class T>
+constexpr bool is_complex_number = false;
+template <class T>
+constexpr bool is_complex_number<std::complex<T>> = true;
 
 #define UNARY(Name, expression)                 \
   struct Name {                                 \
@@ -18,6 +23,33 @@ constexpr bool kFloat = std::is_floating_point_v<T>;
     MT_INLINE T operator()(T x) const {         \
       return expression;                        \
     }                                           \
+  };
+// With a meaning for complex numbers, too: their own expression, in which T is the complex type.
+#define UNARY_COMPLEX(Name, expression, of_complex)    \
+  struct Name {                                       \
+    static constexpr bool kComplex = true;            \
+    explicit Name(const double*) {}                   \
+    template <class T>                                \
+    MT_INLINE T operator()(T x) const {               \
+      if constexpr (is_complex_number<T>) {           \
+        return of_complex;                            \
+      } else {                                        \
+        return expression;                            \
+      }                                               \
+    }                                                 \
+  };
+#define PREDICATE_COMPLEX(Name, expression, of_complex) \
+  struct Name {                                       \
+    static constexpr bool kComplex = true;            \
+    explicit Name(const double*) {}                   \
+    template <class T>                                \
+    MT_INLINE bool operator()(T x) const {            \
+      if constexpr (is_complex_number<T>) {           \
+        return of_complex;                            \
+      } else {                                        \
+        return expression;                            \
+      }                                               \
+    }                                                 \
   };
 #define PREDICATE(Name, expression)             \
   struct Name {                                 \
@@ -64,43 +96,68 @@ MT_INLINE T magnitude(T x) {
   return x < 0 ? unsigned_neg(x) : x;
 }
 
-UNARY(Neg, unsigned_neg(x))
+template <class T>
+MT_INLINE bool negative(T x) {
+  if constexpr (kFloat<T>) return std::signbit(x);
+  return x < 0;
+}
+MT_INLINE float log_gamma(float x) {
+  int sign;
+  return lgammaf_r(x, &sign);  // `lgamma` writes the sign to a global
+}
+MT_INLINE double log_gamma(double x) {
+  int sign;
+  return lgamma_r(x, &sign);
+}
+
+UNARY_COMPLEX(Neg, unsigned_neg(x), -x)
 UNARY(Abs, magnitude(x))
-UNARY(Sign, T((x > 0) - (x < 0)))
-UNARY(Square, squared(x))
+UNARY_COMPLEX(Sign, T((x > 0) - (x < 0)), x == T(0) ? T(0) : x / std::abs(x))
+UNARY_COMPLEX(Square, squared(x), x * x)
 UNARY(Floor, rounded_down(x))
 UNARY(Ceil, rounded_up(x))
 UNARY(Round, rounded_to_even(x))
 UNARY(Trunc, truncated(x))
 UNARY(Relu, x < 0 ? T(0) : x)  // NaN is not below 0 and passes
-UNARY(Exp, vexp(x))
-UNARY(Log, vlog(x))
-UNARY(Sqrt, std::sqrt(x))
-UNARY(Rsqrt, T(1) / std::sqrt(x))
-UNARY(Reciprocal, T(1) / x)
-UNARY(Sigmoid, vsigmoid(x))
-UNARY(Tanh, vtanh(x))
-UNARY(Silu, x * vsigmoid(x))
-UNARY(Expm1, std::expm1(x))
-UNARY(Log1p, std::log1p(x))
-UNARY(Log2, std::log2(x))
-UNARY(Log10, std::log10(x))
-UNARY(Exp2, std::exp2(x))
-UNARY(Sin, std::sin(x))
-UNARY(Cos, std::cos(x))
-UNARY(Tan, std::tan(x))
-UNARY(Asin, std::asin(x))
-UNARY(Acos, std::acos(x))
-UNARY(Atan, std::atan(x))
-UNARY(Sinh, std::sinh(x))
-UNARY(Cosh, std::cosh(x))
+UNARY_COMPLEX(Exp, vexp(x), std::exp(x))
+UNARY_COMPLEX(Log, vlog(x), std::log(x))
+UNARY_COMPLEX(Sqrt, std::sqrt(x), std::sqrt(x))
+UNARY_COMPLEX(Rsqrt, T(1) / std::sqrt(x), T(1) / std::sqrt(x))
+UNARY_COMPLEX(Reciprocal, T(1) / x, T(1) / x)
+UNARY_COMPLEX(Sigmoid, vsigmoid(x), T(1) / (T(1) + std::exp(-x)))
+UNARY_COMPLEX(Tanh, vtanh(x), std::tanh(x))
+UNARY_COMPLEX(Silu, x * vsigmoid(x), x / (T(1) + std::exp(-x)))
+UNARY_COMPLEX(Expm1, std::expm1(x), std::exp(x) - T(1))
+UNARY_COMPLEX(Log1p, std::log1p(x), std::log(T(1) + x))
+UNARY_COMPLEX(Log2, std::log2(x), std::log(x) / T(0.69314718055994530942))
+UNARY_COMPLEX(Log10, std::log10(x), std::log10(x))
+UNARY_COMPLEX(Exp2, std::exp2(x), std::exp(x * T(0.69314718055994530942)))
+UNARY_COMPLEX(Sin, std::sin(x), std::sin(x))
+UNARY_COMPLEX(Cos, std::cos(x), std::cos(x))
+UNARY_COMPLEX(Tan, std::tan(x), std::tan(x))
+UNARY_COMPLEX(Asin, std::asin(x), std::asin(x))
+UNARY_COMPLEX(Acos, std::acos(x), std::acos(x))
+UNARY_COMPLEX(Atan, std::atan(x), std::atan(x))
+UNARY_COMPLEX(Sinh, std::sinh(x), std::sinh(x))
+UNARY_COMPLEX(Cosh, std::cosh(x), std::cosh(x))
 UNARY(Erf, verf(x))
 UNARY(Gelu, x * T(0.5) * (T(1) + verf(x * T(0.70710678118654752440))))
 UNARY(GeluTanh, x * T(0.5) * (T(1) + vtanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x))))
-PREDICATE(LogicalNot, x == 0)
-PREDICATE(IsNan, x != x)
-PREDICATE(IsInf, kFloat<T> && (x - x != 0) && x == x)
-PREDICATE(IsFinite, x - x == 0)
+PREDICATE_COMPLEX(LogicalNot, x == 0, x == T(0))
+PREDICATE_COMPLEX(IsNan, x != x, x != x)
+PREDICATE_COMPLEX(IsInf, kFloat<T> && (x - x != 0) && x == x, std::isinf(x.real()) || std::isinf(x.imag()))
+PREDICATE_COMPLEX(IsFinite, x - x == 0, std::isfinite(x.real()) && std::isfinite(x.imag()))
+
+UNARY_COMPLEX(Asinh, std::asinh(x), std::asinh(x))
+UNARY_COMPLEX(Acosh, std::acosh(x), std::acosh(x))
+UNARY_COMPLEX(Atanh, std::atanh(x), std::atanh(x))
+UNARY(Erfc, std::erfc(x))
+UNARY(Lgamma, log_gamma(x))
+UNARY(Frac, x - truncated(x))
+UNARY_COMPLEX(Sinc, x == 0 ? T(1) : std::sin(T(M_PI) * x) / (T(M_PI) * x), x == T(0) ? T(1) : std::sin(T(M_PI) * x) / (T(M_PI) * x))
+PREDICATE(SignBit, negative(x))
+PREDICATE(IsPosInf, kFloat<T> && x > 0 && x - x != 0)
+PREDICATE(IsNegInf, kFloat<T> && x < 0 && x - x != 0)
 
 struct BitwiseNot {
   explicit BitwiseNot(const double*) {}
@@ -126,7 +183,8 @@ struct BitwiseNot {
 #define EXPORT_PREDICATE(name, Name)                                               \
   MT_EXPORT int mt_##name(const mt_tensor* self, const mt_tensor* out) {           \
     const mt_tensor* operands[] = {out, self};                                     \
-    return mt::predicate<mt::Name, 1>(operands, mt::compute_dtype(self->dtype));   \
+    return mt::predicate<mt::Name, 1>(                                             \
+        operands, mt::is_complex(self->dtype) ? self->dtype : mt::compute_dtype(self->dtype)); \
   }
 
 EXPORT_OF_NUMBERS(neg, Neg)
@@ -160,12 +218,70 @@ EXPORT_ARITHMETIC(atan, Atan, true)
 EXPORT_ARITHMETIC(sinh, Sinh, true)
 EXPORT_ARITHMETIC(cosh, Cosh, true)
 EXPORT_ARITHMETIC(erf, Erf, true)
+EXPORT_ARITHMETIC(asinh, Asinh, true)
+EXPORT_ARITHMETIC(acosh, Acosh, true)
+EXPORT_ARITHMETIC(atanh, Atanh, true)
+EXPORT_ARITHMETIC(erfc, Erfc, true)
+EXPORT_ARITHMETIC(lgamma, Lgamma, true)
+EXPORT_ARITHMETIC(frac, Frac, true)
+EXPORT_ARITHMETIC(sinc, Sinc, true)
 EXPORT_ARITHMETIC(gelu, Gelu, true)
 EXPORT_ARITHMETIC(gelu_tanh, GeluTanh, true)
 EXPORT_PREDICATE(logical_not, LogicalNot)
 EXPORT_PREDICATE(isnan, IsNan)
 EXPORT_PREDICATE(isinf, IsInf)
 EXPORT_PREDICATE(isfinite, IsFinite)
+EXPORT_PREDICATE(signbit, SignBit)
+EXPORT_PREDICATE(isposinf, IsPosInf)
+EXPORT_PREDICATE(isneginf, IsNegInf)
+
+namespace {
+
+// The magnitude of complex numbers, a real one.
+template <class T>
+struct MagnitudeLoop {
+  MT_INLINE static int run(void* const* p, int64_t n, const double*) {
+    T* out = static_cast<T*>(p[0]);
+    const std::complex<T>* x = static_cast<const std::complex<T>*>(p[1]);
+    for (int64_t i = 0; i < n; ++i) out[i] = std::hypot(x[i].real(), x[i].imag());
+    return MT_OK;
+  }
+};
+template <class T>
+struct PhaseLoop {
+  MT_INLINE static int run(void* const* p, int64_t n, const double*) {
+    T* out = static_cast<T*>(p[0]);
+    const std::complex<T>* x = static_cast<const std::complex<T>*>(p[1]);
+    for (int64_t i = 0; i < n; ++i) out[i] = std::atan2(x[i].imag(), x[i].real());
+    return MT_OK;
+  }
+};
+template <class T>
+struct ConjugateLoop {
+  MT_INLINE static int run(void* const* p, int64_t n, const double*) {
+    std::complex<T>* out = static_cast<std::complex<T>*>(p[0]);
+    const std::complex<T>* x = static_cast<const std::complex<T>*>(p[1]);
+    for (int64_t i = 0; i < n; ++i) out[i] = std::conj(x[i]);
+    return MT_OK;
+  }
+};
+template <template <class> class Body>
+int of_complex(const mt_tensor* self, const mt_tensor* out, bool real_result) {
+  if (!mt::is_complex(self->dtype)) return MT_ERROR_DTYPE;
+  const bool wide = self->dtype == MT_C128;
+  const int32_t real = wide ? MT_F64 : MT_F32;
+  const int32_t dtypes[] = {real_result ? real : self->dtype, self->dtype};
+  const mt_tensor* operands[] = {out, self};
+  using Args = mt::PerIsa<Body<float>, void* const*, int64_t, const double*>;
+  using WideArgs = mt::PerIsa<Body<double>, void* const*, int64_t, const double*>;
+  return mt::elementwise<2>(operands, dtypes, wide ? WideArgs::pick() : Args::pick(), nullptr);
+}
+
+}  // namespace
+
+MT_EXPORT int mt_magnitude(const mt_tensor* self, const mt_tensor* out) { return of_complex<MagnitudeLoop>(self, out, true); }
+MT_EXPORT int mt_phase(const mt_tensor* self, const mt_tensor* out) { return of_complex<PhaseLoop>(self, out, true); }
+MT_EXPORT int mt_conjugate(const mt_tensor* self, const mt_tensor* out) { return of_complex<ConjugateLoop>(self, out, false); }
 
 // On bool the logical complement.
 MT_EXPORT int mt_bitwise_not(const mt_tensor* self, const mt_tensor* out) {

@@ -30,6 +30,7 @@ __all__ = [
     "empty_like",
     "empty_strided",
     "eye",
+    "eye_of",
     "fill_",
     "full",
     "full_like",
@@ -267,10 +268,16 @@ def _complex_line(first: complex, last: complex, steps: int, target: dtype, wher
 
 def eye(n: int, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
     """The identity matrix of n rows."""
-    if n < 0:
-        raise RuntimeError(f"eye: n must be greater or equal to 0, got {n}")
-    result = zeros((n, n), dtype=dtype, device=device)
-    write(_core.as_strided(result, (n,), (n + 1,), 0), 1)
+    return eye_of(n, n, dtype=dtype, device=device)
+
+
+def eye_of(n: int, m: int, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
+    """The identity matrix of n rows and m columns."""
+    for name, size in (("n", n), ("m", m)):
+        if size < 0:
+            raise RuntimeError(f"eye: {name} must be greater or equal to 0, got {size}")
+    result = zeros((n, m), dtype=dtype, device=device)
+    write(_core.as_strided(result, (min(n, m),), (m + 1,), 0), 1)
     return result
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "bitwise_xor",
     "bitwise_xor_of",
     "clamp",
+    "clamp_between",
     "div",
     "div_mode",
     "eq",
@@ -50,6 +51,7 @@ __all__ = [
     "pow_of",
     "remainder",
     "remainder_of",
+    "round_decimals",
     "rsub",
     "sub",
     "where_both",
@@ -278,6 +280,36 @@ def clamp(self: Tensor, min: Any, max: Any) -> Tensor:
     high = full((), highest if max is None else max, dtype=target)
     native("mt_clamp", "desc", "desc", "desc", "desc")(self, low, high, out)
     return out
+
+
+def round_decimals(self: Tensor, *, decimals: int) -> Tensor:
+    """Each element rounded to decimals: scaled by a power of 10, rounded and scaled back."""
+    aten = torch.ops.aten
+    scale = 10.0 ** abs(decimals)
+    if decimals == 0:
+        rounded: Tensor = aten.round(self)
+        return rounded
+    result: Tensor = aten.round(self * scale) / scale if decimals > 0 else aten.round(self / scale) * scale
+    return result
+
+
+def clamp_between(self: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
+    """Each element moved into the range of the limits' elements; the upper one wins."""
+    aten = torch.ops.aten
+    target = _core.common_dtype(*(tensor for tensor in (self, min, max) if tensor is not None))
+    found = self.to(target)
+    low, high = (None if limit is None else limit.to(target) for limit in (min, max))
+    nothing = target if target.is_floating_point else None
+    if low is not None:
+        found = aten.where(_beyond(found < low, low, nothing), low, found)
+    if high is not None:
+        found = aten.where(_beyond(found > high, high, nothing), high, found)
+    return found  # type: ignore[no-any-return]
+
+
+def _beyond(outside: Tensor, limit: Tensor, dtype: torch.dtype | None) -> Tensor:
+    """Where a limit is taken: also where it is NaN."""
+    return outside if dtype is None else outside | limit.isnan()
 
 
 def _range(dtype: torch.dtype) -> tuple[Any, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._core import KernelError
+from .._pending import on_first_use
 from ..errors import CheckError, RegistrationError, check_error, failed_check
 from . import _devices  # noqa: F401  (fills the table of what is called upward)
 from ._custom_op import CustomOpHandle, custom_op
@@ -48,6 +49,7 @@ __all__ = [
     "impl",
     "infer_schema",
     "mindspore_kernel",
+    "on_first_use",
     "opcheck",
     "operator_status",
     "python_function",

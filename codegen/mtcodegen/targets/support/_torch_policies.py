@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -133,6 +134,8 @@ def _write_back(target: Any, value: Any) -> None:
 def variant_kernel(overload: Any, base: Any) -> Callable[..., Any]:
     """A kernel of ``overload`` that calls ``base``: on copies of what ``base`` writes to and it does not."""
     schema, other = overload._schema, base._schema
+    if [str(a) for a in (*schema.arguments, *schema.returns)] == [str(a) for a in (*other.arguments, *other.returns)]:
+        return lambda *args, **kwargs: base(*args, **kwargs)  # another name
     bound = binder(schema)
     writes = {argument.name for argument in schema.arguments if _is_written(argument)}
     copied = [a.name for a in other.arguments if _is_written(a) and a.name not in writes]
@@ -193,9 +196,12 @@ def _copy(schema: Any, argument: Any, target: Any, result: Any) -> None:
         for one, other in zip(target, result, strict=True):
             _copy(schema, argument, one, other)
         return
-    if is_out and target.numel() == 0:
+    if is_out and target.shape != result.shape:
+        if target.numel():
+            warnings.warn(f"{_name(schema)}: `{name}` was resized to {list(result.shape)}", stacklevel=2)
         target.resize_(result.shape)
-    if (target.shape, target.dtype) != (result.shape, result.dtype):
+    fits = torch.can_cast(result.dtype, target.dtype) if is_out else target.dtype == result.dtype
+    if target.shape != result.shape or not fits:
         got = f"{name} = {[target.shape, target.dtype]}, result = {[result.shape, result.dtype]}"
         raise RuntimeError(f"{_name(schema)}: expected `{name}` to have the shape and dtype of {title}, got {got}")
     target.copy_(result)

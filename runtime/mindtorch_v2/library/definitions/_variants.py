@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from opschema import OptionalType, Schema, SchemaKind
 
 from ..._core import OpOverload, Tensor
+from ..._functional import can_cast
 from ...errors import CheckError, check_error
 from ._policies import aliased_argument, called, in_tensors, merged
 
@@ -19,6 +21,8 @@ _OPTIONS = ("dtype", "layout", "device", "pin_memory")
 def variant_kernel(overload: OpOverload, base: OpOverload) -> Callable[..., Any]:
     """A kernel of ``overload`` that calls ``base``: on copies of what ``base`` writes to and it does not."""
     schema, other = overload._schema, base._schema
+    if (schema.arguments, schema.returns) == (other.arguments, other.returns):  # another name
+        return lambda *args, **kwargs: base(*args, **kwargs)
     writes = {argument.name for argument in schema.arguments if argument.is_write}
     copied = [argument.name for argument in other.arguments if argument.is_write and argument.name not in writes]
 
@@ -80,9 +84,25 @@ def _copy(schema: Schema, name: str, target: Any, result: Any) -> None:
         for one, other in zip(target, result, strict=True):
             _copy(schema, name, one, other)
         return
-    if schema.kind is SchemaKind.OUT and target.numel() == 0:
-        target.resize_(result.shape)
-    if (target.shape, target.dtype) != (result.shape, result.dtype):
+    if schema.kind is SchemaKind.OUT:
+        _resize(target, result)
+    fits = can_cast(result.dtype, target.dtype) if schema.kind is SchemaKind.OUT else result.dtype is target.dtype
+    if target.shape != result.shape or not fits:
         got = {name: (target.shape, target.dtype), "result": (result.shape, result.dtype)}
         raise check_error(schema.qualname, f"`{name}` to have the shape and dtype of {title}", got, CheckError)
     target.copy_(result)
+
+
+def _resize(target: Tensor, result: Tensor) -> None:
+    """Gives what is written to the result's shape; where it has elements already, a warning says so."""
+    if target.shape == result.shape:
+        return
+    if target.numel():
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape {list(target.shape)}, which does not "
+            f"match the required output shape {list(result.shape)}. This behavior is deprecated, and in a future "
+            "release outputs will not be resized unless they have zero elements. You can explicitly reuse an out "
+            "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+            stacklevel=2,
+        )
+    target.resize_(result.shape)

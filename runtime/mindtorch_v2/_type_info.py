@@ -1,0 +1,129 @@
+"""What there is to know of types of numbers, and the names of layouts and memory formats."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from . import _core
+from ._core import dtype as DType
+
+__all__ = [
+    "channels_last",
+    "channels_last_3d",
+    "contiguous_format",
+    "finfo",
+    "iinfo",
+    "layout",
+    "memory_format",
+    "preserve_format",
+    "sparse_coo",
+    "sparse_csr",
+    "strided",
+]
+
+
+class _Word(str):
+    """A name of the top level that stands for itself."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"torch.{self!s}"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return type(self), (str(self),)
+
+
+class memory_format(_Word):  # noqa: N801 - PyTorch's name
+    """The order of a tensor's elements in memory: ``torch.contiguous_format`` is that of its dimensions."""
+
+    __slots__ = ()
+
+
+class layout(_Word):  # noqa: N801 - PyTorch's name
+    """How a tensor keeps its elements: ``torch.strided``, as all tensors here."""
+
+    __slots__ = ()
+
+
+contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
+channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
+strided, sparse_coo, sparse_csr = layout("strided"), layout("sparse_coo"), layout("sparse_csr")
+
+# Bits of the fraction, the least and the largest exponent of 2 of a number between 1 and 2 times it.
+_FLOATS = {
+    "float16": (10, -14, 15),
+    "bfloat16": (7, -126, 127),
+    "float32": (23, -126, 127),
+    "float64": (52, -1022, 1023),
+}
+_PARTS = {"complex64": "float32", "complex128": "float64"}
+_RESOLUTIONS = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-6, "float64": 1e-15}
+
+
+def _refuse(name: str, given: Any) -> NoReturn:
+    raise TypeError(f"{name}() argument 'type' (position 1) must be torch.dtype, not {type(given).__name__}")
+
+
+class finfo:  # noqa: N801 - PyTorch's name
+    """The limits of a floating-point dtype, the default one unless given; of a complex one those of its parts.
+
+    ``eps`` is the distance from 1 to the next number, ``tiny`` the least number with all digits, ``smallest_normal``
+    the same, ``resolution`` the unit of the decimal digits that all numbers have. Raises TypeError for integers.
+    """
+
+    __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
+
+    def __init__(self, type: DType | None = None) -> None:
+        given = _core.get_default_dtype() if type is None else type
+        if not isinstance(given, DType):
+            _refuse("finfo", given)
+        name = str(given).removeprefix("torch.")
+        name = _PARTS.get(name, name)
+        if name not in _FLOATS:
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{given}'")
+        digits, least, largest = _FLOATS[name]
+        self.dtype = name
+        self.bits = 8 * _core.dtypes[name].itemsize
+        self.eps = 2.0**-digits
+        self.max = (2.0 - self.eps) * 2.0**largest
+        self.min = -self.max
+        self.tiny = self.smallest_normal = 2.0**least
+        self.resolution = _RESOLUTIONS[name]
+
+    def __repr__(self) -> str:
+        shown = {
+            name: f"{getattr(self, name):g}" for name in ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        }
+        return f"finfo({', '.join(f'{name}={value}' for name, value in shown.items())}, dtype={self.dtype})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, finfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+
+class iinfo:  # noqa: N801 - PyTorch's name
+    """The limits of a dtype of integers: ``bits``, ``min`` and ``max``. Raises TypeError for other dtypes."""
+
+    __slots__ = ("bits", "dtype", "max", "min")
+
+    def __init__(self, type: DType) -> None:
+        if not isinstance(type, DType):
+            _refuse("iinfo", type)
+        if type.is_floating_point or type.is_complex or type is _core.dtypes["bool"]:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
+        self.dtype = str(type).removeprefix("torch.")
+        self.bits = 8 * type.itemsize
+        self.min = -(1 << self.bits - 1) if type.is_signed else 0
+        self.max = (1 << self.bits - type.is_signed) - 1
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, iinfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)

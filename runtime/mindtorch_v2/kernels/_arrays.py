@@ -1,0 +1,50 @@
+"""Tensors as NumPy arrays and back, for kernels that NumPy or SciPy computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _core
+from .._core import Tensor, dtype
+
+__all__ = ["as_array", "as_tensor", "bits", "moved"]
+
+_BF16, _F32, _I16 = (_core.dtypes[name] for name in ("bfloat16", "float32", "int16"))
+
+
+def as_array(tensor: Tensor) -> Any:
+    """The tensor's memory as an array; bfloat16, which NumPy lacks, as float32."""
+    import numpy as np
+
+    return np.asarray(_core.as_memoryview(tensor.to(_F32) if tensor.dtype is _BF16 else tensor))
+
+
+def as_tensor(array: Any, target: dtype) -> Tensor:
+    """A new tensor of an array's elements, in a dtype."""
+    import numpy as np
+
+    kept = _F32 if target is _BF16 else target
+    result = _core.alloc(np.shape(array), kept, _core.device("cpu"))
+    if result.numel():
+        np.asarray(_core.as_memoryview(result))[...] = array
+    return result.to(target) if target is _BF16 else result
+
+
+def bits(tensor: Tensor) -> Any:
+    """The tensor's memory as an array whose elements may be moved, but not computed with: bfloat16 as its bits."""
+    import numpy as np
+
+    if tensor.dtype is not _BF16:
+        return np.asarray(_core.as_memoryview(tensor))
+    view = _core.from_buffer(tensor.untyped_storage(), tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), _I16)
+    return np.asarray(_core.as_memoryview(view))
+
+
+def moved(array: Any, target: dtype) -> Tensor:
+    """A new tensor of an array that `bits` gave, or of a part or order of its elements."""
+    import numpy as np
+
+    result = _core.alloc(np.shape(array), target, _core.device("cpu"))
+    if result.numel():
+        bits(result)[...] = array
+    return result

@@ -1,0 +1,643 @@
+"""Elements in another order or shape: flips, rolls, diagonals, triangles, stacks and splits, mostly of operators."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+from .._ops import ops
+from ._arrays import bits, moved
+from .reduction import wrap_dim, wrap_dims
+
+_I64, _I32, _BOOL = (_core.dtypes[name] for name in ("int64", "int32", "bool"))
+
+
+# ---------------------------------------------------------------- order
+def flip(self: Tensor, dims: Sequence[int]) -> Tensor:
+    """Elements in reverse along dimensions."""
+    import numpy as np
+
+    return moved(np.flip(bits(self), flipped(self, dims)), self.dtype)
+
+
+def flip_fake(self: Tensor, dims: Sequence[int]) -> Tensor:
+    """A tensor of the same size; the dimensions are checked."""
+    flipped(self, dims)
+    return _core.alloc(self.shape, self.dtype, self.device)
+
+
+def flipped(self: Tensor, dims: Sequence[int]) -> tuple[int, ...]:
+    """The dimensions that are reversed, each once."""
+    return wrap_dims(dims, self.dim()) if dims else ()
+
+
+def fliplr(self: Tensor) -> Tensor:
+    """Columns in reverse."""
+    if self.dim() < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    result: Tensor = ops.aten.flip(self, [1])
+    return result
+
+
+def flipud(self: Tensor) -> Tensor:
+    """Rows in reverse."""
+    if self.dim() < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    result: Tensor = ops.aten.flip(self, [0])
+    return result
+
+
+def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tensor:
+    """Elements moved along dimensions, what leaves at the end coming back at the front; without dimensions flat."""
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if not dims and len(shifts) == 1:
+        flat: Tensor = roll(self.reshape((-1,)), shifts, (0,)).reshape(self.shape)
+        return flat
+    if len(shifts) != len(dims):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if not self.dim():
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    result = self.clone()
+    for shift, dim in zip(shifts, dims, strict=True):
+        d = wrap_dim(dim, self.dim())
+        size = self.shape[d] if self.dim() else 1
+        cut = -shift % size if size else 0
+        if cut:
+            result = ops.aten.cat([result.narrow(d, cut, size - cut), result.narrow(d, 0, cut)], d)
+    return result  # type: ignore[no-any-return]
+
+
+def rot90(self: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """Turned by 90 degrees ``k`` times in the plane of two dimensions, from the first to the second."""
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if self.dim() < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {self.dim()}")
+    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == self.dim():
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    for dim in dims:
+        if not -self.dim() <= dim < self.dim():
+            raise RuntimeError(f"Rotation dim0 out of range, dim0 = {dim}")
+    first, second = dims
+    turns = k % 4
+    if turns == 1:
+        turned = ops.aten.flip(self, [second]).transpose(first, second)
+    elif turns == 2:
+        turned = ops.aten.flip(self, [first, second])
+    elif turns == 3:
+        turned = ops.aten.flip(self, [first]).transpose(first, second)
+    else:
+        turned = self
+    result: Tensor = turned.clone()
+    return result
+
+
+def tile(self: Tensor, dims: Sequence[int]) -> Tensor:
+    """Repeated along its last dimensions."""
+    counts = (*(1,) * (self.dim() - len(dims)), *dims)
+    result: Tensor = self.repeat(counts)
+    return result
+
+
+def repeats_of(repeats: Tensor, *, output_size: int | None = None) -> Tensor:
+    """Each number as often as ``repeats`` says: the indices for `repeat_interleave`."""
+    import numpy as np
+
+    if repeats.dim() != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if repeats.dtype not in (_I64, _I32):
+        raise RuntimeError("repeats has to be Long or Int tensor")
+    counts = bits(repeats)
+    if counts.size and counts.min() < 0:
+        raise RuntimeError("repeats can not be negative")
+    if output_size is not None and output_size != counts.sum():
+        raise RuntimeError("allocated size does not match required size")
+    return moved(np.repeat(np.arange(counts.size), counts), repeats.dtype)
+
+
+def repeats_of_fake(repeats: Tensor, *, output_size: int | None = None) -> Tensor:
+    """As many as ``output_size`` says."""
+    if output_size is None:
+        raise NotImplementedError("aten::repeat_interleave: its size is data-dependent: give output_size")
+    return _core.alloc((output_size,), repeats.dtype, repeats.device)
+
+
+def repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+    """Slices along a dimension repeated, each as often as ``repeats`` says; without a dimension of the flat tensor."""
+    aten = ops.aten
+    given = self.reshape((-1,)) if dim is None else self
+    d = wrap_dim(dim or 0, given.dim())
+    size = given.shape[d] if given.dim() else 1
+    if not isinstance(repeats, Tensor):
+        if repeats < 0:
+            raise RuntimeError("Repeats must be non-negative")
+        repeats = aten.full([size], repeats, dtype=_I64, device=self.device)
+    elif repeats.dim() == 0 or (repeats.dim() == 1 and repeats.shape[0] == 1):
+        repeats = repeats.reshape((1,)).expand((size,))
+    elif repeats.dim() != 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    elif repeats.shape[0] != size:
+        raise RuntimeError("repeats must have the same size as input along dim")
+    index = aten.repeat_interleave.Tensor(repeats.contiguous(), output_size=output_size)
+    result: Tensor = given.index_select(d, index)
+    return result
+
+
+# ---------------------------------------------------------------- diagonals and triangles
+def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A view of the elements whose places in two dimensions differ by ``offset``, as a last dimension."""
+    first, second = wrap_dim(dim1, self.dim()), wrap_dim(dim2, self.dim())
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    rows, columns = self.shape[first], self.shape[second]
+    strides = self.stride()
+    count = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
+    start = self.storage_offset()
+    if count:
+        start += offset * strides[second] if offset >= 0 else -offset * strides[first]
+    kept = [d for d in range(self.dim()) if d not in (first, second)]
+    shape = (*(self.shape[d] for d in kept), count)
+    steps = (*(strides[d] for d in kept), strides[first] + strides[second])
+    return _core.as_strided(self, shape, steps, start)
+
+
+def diagonal_backward(grad_output: Tensor, input_sizes: Sequence[int], offset: int, dim1: int, dim2: int) -> Tensor:
+    """Zeros of a size, with ``grad_output`` in a diagonal."""
+    result: Tensor = grad_output.new_zeros(input_sizes)
+    result.diagonal(offset, dim1, dim2).copy_(grad_output)
+    return result
+
+
+def diag_embed(self: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Zeros, with the last dimension in the diagonal of two dimensions."""
+    ndim = self.dim() + 1
+    first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    size = self.shape[-1] + abs(offset)
+    shape = list(self.shape[:-1])
+    for d in sorted((first, second)):
+        shape.insert(d, size)
+    result: Tensor = ops.aten.diagonal_backward(self, shape, offset, first, second)
+    return result
+
+
+def diag(self: Tensor, diagonal: int = 0) -> Tensor:
+    """A vector as a diagonal matrix, or the diagonal of a matrix."""
+    if self.dim() not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {self.dim()}D")
+    found = self.diag_embed(diagonal) if self.dim() == 1 else self.diagonal(diagonal).clone()
+    result: Tensor = found
+    return result
+
+
+def diagflat(self: Tensor, offset: int = 0) -> Tensor:
+    """The elements as a diagonal matrix."""
+    result: Tensor = self.reshape((-1,)).diag(offset)
+    return result
+
+
+def diagonal_scatter(self: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """``src`` in the diagonal of a copy."""
+    result = self.clone()
+    target = result.diagonal(offset, dim1, dim2)
+    if target.shape != src.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
+            f"{list(target.shape)}"
+        )
+    target.copy_(src)
+    return result  # type: ignore[no-any-return]
+
+
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """The diagonal set to a number; with ``wrap`` that of a tall matrix goes on after a row."""
+    if self.dim() < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.dim() > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step = sum(self.stride())
+    count = min(self.shape)
+    if self.dim() == 2 and wrap and self.shape[0] > self.shape[1]:
+        columns = self.shape[1]
+        for start in range(0, self.shape[0], columns + 1):
+            rows = min(columns, self.shape[0] - start)
+            self.narrow(0, start, rows).diagonal().fill_(fill_value)
+        return self
+    self.as_strided((count,), (step,), self.storage_offset()).fill_(fill_value)
+    return self
+
+
+def tril(self: Tensor, diagonal: int = 0) -> Tensor:
+    """The lower triangle; 0 elsewhere."""
+    return _triangle("tril", self, diagonal)
+
+
+def triu(self: Tensor, diagonal: int = 0) -> Tensor:
+    """The upper triangle; 0 elsewhere."""
+    return _triangle("triu", self, diagonal)
+
+
+def _triangle(name: str, self: Tensor, diagonal: int) -> Tensor:
+    import numpy as np
+
+    rows, columns = self.shape[-2:]
+    place = np.arange(columns)[None, :] - np.arange(rows)[:, None]
+    kept = place <= diagonal if name == "tril" else place >= diagonal
+    array = bits(self)
+    return moved(np.where(kept, array, np.zeros((), array.dtype)), self.dtype)
+
+
+def tril_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+) -> Tensor:
+    """The places of the lower triangle of a matrix: rows above columns."""
+    return _triangle_indices("tril", row, col, offset, dtype, device)
+
+
+def triu_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+) -> Tensor:
+    """The places of the upper triangle of a matrix: rows above columns."""
+    return _triangle_indices("triu", row, col, offset, dtype, device)
+
+
+def _triangle_indices(name: str, rows: int, columns: int, offset: int, dtype: Any, device: Any) -> Tensor:
+    import numpy as np
+
+    for word, size in (("row", rows), ("col", columns)):
+        if size < 0:
+            raise RuntimeError(f"{word} must be non-negative, got {size}")
+    place = np.arange(columns)[None, :] - np.arange(rows)[:, None]
+    found = np.stack(np.nonzero(place <= offset if name == "tril" else place >= offset))
+    result = moved(found.astype("int64"), _I64)
+    changed: Tensor = result.to(device=_core.device("cpu") if device is None else device, dtype=dtype or _I64)
+    return changed
+
+
+def trace(self: Tensor) -> Tensor:
+    """The sum of a matrix's diagonal."""
+    if self.dim() != 2:
+        raise RuntimeError("trace: expected a matrix")
+    result: Tensor = self.diagonal().sum()
+    return result
+
+
+# ---------------------------------------------------------------- dimensions
+def movedims(self: Tensor, source: Sequence[int], destination: Sequence[int]) -> Tensor:
+    """Dimensions moved to other positions; the others keep their order."""
+    if len(source) != len(destination):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the "
+            "same number of "
+            f"dims as destination ({list(destination)} dims)"
+        )
+    if not source:
+        alone: Tensor = ops.aten.alias(self)
+        return alone
+    start, end = ([wrap_dim(d, self.dim()) for d in dims] for dims in (source, destination))
+    for word, dims, given in (("source", start, source), ("destination", end, destination)):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{word}` ({list(given)})")
+    if not self.dim():
+        return ops.aten.alias(self)  # type: ignore[no-any-return]
+    order = [-1] * self.dim()
+    for a, b in zip(start, end, strict=True):
+        order[b] = a
+    rest = iter(d for d in range(self.dim()) if d not in start)
+    result: Tensor = self.permute([next(rest) if d < 0 else d for d in order])
+    return result
+
+
+def narrowed(self: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
+    """Elements of a dimension from the value of a tensor on."""
+    result: Tensor = self.narrow(dim, start.item(), length)
+    return result
+
+
+def matrix_h(self: Tensor) -> Tensor:
+    """A matrix transposed and conjugated; a tensor without dimensions as it is."""
+    if self.dim() not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor.")
+    turned = self.transpose(0, 1) if self.dim() else self
+    result: Tensor = ops.aten.conj(turned) if self.is_complex() else turned
+    return result
+
+
+def adjoint(self: Tensor) -> Tensor:
+    """The last two dimensions exchanged, and conjugated."""
+    if self.dim() == 1:
+        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    turned = self.transpose(-2, -1) if self.dim() else self
+    result: Tensor = ops.aten.conj(turned) if self.is_complex() else turned
+    return result
+
+
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """A view of all slices of a size along a dimension, ``step`` apart; a slice's elements are a last dimension."""
+    d = wrap_dim(dimension, self.dim())
+    length = self.shape[d] if self.dim() else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > length:
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {length} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if not self.dim():
+        return _core.as_strided(self, (size,), (1,), self.storage_offset())
+    stride = self.stride()
+    shape, steps = [*self.shape, size], [*stride, stride[d]]
+    shape[d], steps[d] = (length - size) // step + 1, stride[d] * step
+    return _core.as_strided(self, tuple(shape), tuple(steps), self.storage_offset())
+
+
+def unfold_backward(grad_in: Tensor, input_sizes: Sequence[int], dim: int, size: int, step: int) -> Tensor:
+    """The gradients of all slices added up where they overlap."""
+    aten = ops.aten
+    d = wrap_dim(dim, len(input_sizes))
+    if not input_sizes:
+        single: Tensor = grad_in.sum()
+        return single
+    count = grad_in.shape[d]
+    starts = aten.arange(0, count * step, step, device=grad_in.device) if count else aten.zeros([0], dtype=_I64)
+    index = (starts.unsqueeze(1) + aten.arange(size, device=grad_in.device)).reshape((-1,))
+    slices = grad_in.movedim(-1, d + 1).reshape((*input_sizes[:d], count * size, *input_sizes[d + 1 :]))
+    zeros = grad_in.new_zeros(input_sizes)
+    result: Tensor = zeros.index_put([*[None] * d, index], slices, True)
+    return result
+
+
+def unflatten(self: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """A dimension made several, of which one size may be -1."""
+    d = wrap_dim(dim, self.dim())
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    length = self.shape[d] if self.dim() else 1
+    known = [size for size in sizes if size != -1]
+    product = 1
+    for size in known:
+        product *= size
+    whole = list(sizes)
+    if len(known) + 1 == len(whole) and product and length % product == 0:
+        whole[whole.index(-1)] = length // product
+        product = length
+    if product != length or -1 in whole:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({length}) in "
+            "the input tensor"
+        )
+    result: Tensor = self.reshape((*self.shape[:d], *whole, *self.shape[d + 1 :]))
+    return result
+
+
+def at_least_1d(self: Tensor) -> Tensor:
+    """A tensor of one dimension at least."""
+    result: Tensor = self.reshape((1,)) if self.dim() == 0 else self
+    return result
+
+
+def at_least_2d(self: Tensor) -> Tensor:
+    """A tensor of two dimensions at least; a vector is a row."""
+    result: Tensor = self.reshape((1, 1)) if self.dim() == 0 else self.unsqueeze(0) if self.dim() == 1 else self
+    return result
+
+
+def at_least_3d(self: Tensor) -> Tensor:
+    """A tensor of three dimensions at least."""
+    if self.dim() > 2:
+        return self
+    result: Tensor = self.unsqueeze(-1) if self.dim() == 2 else at_least_2d(self).unsqueeze(-1)
+    return result
+
+
+def all_at_least_1d(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """`at_least_1d` of each."""
+    return [at_least_1d(tensor) for tensor in tensors]
+
+
+def all_at_least_2d(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """`at_least_2d` of each."""
+    return [at_least_2d(tensor) for tensor in tensors]
+
+
+def all_at_least_3d(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """`at_least_3d` of each."""
+    return [at_least_3d(tensor) for tensor in tensors]
+
+
+# ---------------------------------------------------------------- joining
+def _given(name: str, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return tensors
+
+
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Joined along columns; vectors along their one dimension."""
+    parts = all_at_least_1d(_given("hstack", tensors))
+    result: Tensor = ops.aten.cat(parts, 0 if parts[0].dim() == 1 else 1)
+    return result
+
+
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Joined along rows."""
+    result: Tensor = ops.aten.cat(all_at_least_2d(_given("vstack", tensors)), 0)
+    return result
+
+
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Joined along a third dimension."""
+    result: Tensor = ops.aten.cat(all_at_least_3d(_given("dstack", tensors)), 2)
+    return result
+
+
+def column_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """Joined along columns; what has fewer than two dimensions is a column."""
+    parts = [t.reshape((-1, 1)) if t.dim() < 2 else t for t in _given("column_stack", tensors)]
+    result: Tensor = ops.aten.cat(parts, 1)
+    return result
+
+
+def block_diag(tensors: Sequence[Tensor]) -> Tensor:
+    """The matrices along the diagonal of one; vectors are rows."""
+    aten = ops.aten
+    if not tensors:
+        raise RuntimeError("torch.block_diag: Input tensors list is empty")
+    for at, tensor in enumerate(tensors):
+        if tensor.dim() > 2:
+            raise RuntimeError(
+                f"torch.block_diag: Input tensors must have two or fewer dimensions. Input {at} has "
+                f"{tensor.dim()} dimensions"
+            )
+    matrices = all_at_least_2d(tensors)
+    dtype = _core.common_dtype(*tensors)
+    width, left, rows = sum(matrix.shape[1] for matrix in matrices), 0, []
+    for matrix in matrices:
+        height, own = matrix.shape
+        before = aten.zeros([height, left], dtype=dtype, device=matrix.device)
+        after = aten.zeros([height, width - left - own], dtype=dtype, device=matrix.device)
+        rows.append(aten.cat([before, matrix.to(dtype), after], 1))
+        left += own
+    result: Tensor = aten.cat(rows, 0)
+    return result
+
+
+def meshgrid(tensors: Sequence[Tensor], *, indexing: str = "ij") -> list[Tensor]:
+    """For each vector its values at all places of the grid of all; by ``"xy"`` the first two dimensions exchanged."""
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    for tensor in tensors:
+        if tensor.dim() > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {tensor!r}")
+        if tensor.dtype is not tensors[0].dtype:
+            raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+    vectors = [tensor.reshape((-1,)) for tensor in tensors]
+    swapped = indexing == "xy" and len(vectors) > 1
+    if swapped:
+        vectors[:2] = vectors[1::-1]
+    shape = [vector.shape[0] for vector in vectors]
+    grids = []
+    for d, vector in enumerate(vectors):
+        grids.append(vector.reshape([-1 if k == d else 1 for k in range(len(shape))]).expand(shape))
+    if swapped:
+        grids[:2] = grids[1::-1]
+    return grids
+
+
+def cartesian_prod(tensors: Sequence[Tensor]) -> Tensor:
+    """All tuples of elements of vectors, a row each; of one vector it itself."""
+    for tensor in tensors:
+        if tensor.dim() != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor.shape)}")
+    if len(tensors) == 1:
+        alone: Tensor = ops.aten.alias(tensors[0])
+        return alone
+    grids = meshgrid(tensors)
+    result: Tensor = ops.aten.stack([grid.reshape((-1,)) for grid in grids], 1)
+    return result
+
+
+def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of ``r`` elements of a vector in their order, a row each."""
+    import numpy as np
+
+    if self.dim() != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(self.shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        empty: Tensor = ops.aten.new_empty(self, [0])
+        return empty
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    found = np.array(list(choose(range(self.shape[0]), r)), "int64").reshape(-1, r)
+    index = moved(found, _I64).to(self.device)
+    result: Tensor = self.index_select(0, index.reshape((-1,))).reshape((-1, r))
+    return result
+
+
+# ---------------------------------------------------------------- splitting
+def tensor_split(self: Tensor, sections: int, dim: int = 0) -> list[Tensor]:
+    """Parts of nearly equal size along a dimension; the first ones are larger by one."""
+    if not self.dim():
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    d = wrap_dim(dim, self.dim())
+    if sections <= 0:
+        raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
+    size, larger = divmod(self.shape[d], sections)
+    sizes = [size + (part < larger) for part in range(sections)]
+    return list(ops.aten.split_with_sizes(self, sizes, d))
+
+
+def tensor_split_at(self: Tensor, indices: Sequence[int], dim: int = 0) -> list[Tensor]:
+    """Parts of a dimension between indices."""
+    if not self.dim():
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    d = wrap_dim(dim, self.dim())
+    parts, start = [], 0
+    for end in (*indices, self.shape[d]):
+        parts.append(self.slice(d, start, end, 1))
+        start = end
+    return parts
+
+
+def tensor_split_by(self: Tensor, tensor_indices_or_sections: Tensor, dim: int = 0) -> list[Tensor]:
+    """As `tensor_split`, by a tensor without dimensions, or at the indices of a vector."""
+    given = tensor_indices_or_sections
+    if not self.dim():
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    if given.device.type != "cpu":
+        raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {given.device}")
+    if given.dtype is not _I64:
+        raise RuntimeError(
+            f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {given.dtype}"
+        )
+    if given.dim() > 1:
+        raise RuntimeError(
+            "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
+            "tensor, but got "
+            f"a tensor with {given.dim()} dims"
+        )
+    found = given.tolist()
+    return tensor_split(self, found, dim) if given.dim() == 0 else tensor_split_at(self, found, dim)
+
+
+def unsafe_chunk(self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
+    """As `chunk`."""
+    return list(ops.aten.chunk(self, chunks, dim))
+
+
+def unsafe_split(self: Tensor, split_size: int, dim: int = 0) -> list[Tensor]:
+    """As `split`."""
+    return list(ops.aten.split.Tensor(self, split_size, dim))
+
+
+def _split_along(name: str, self: Tensor, least: int, dim: int, how: Any) -> list[Tensor]:
+    if self.dim() < least:
+        raise RuntimeError(
+            f"torch.{name} requires a tensor with at least {least} dimension{'s' * (least > 1)}, but got a tensor with "
+            f"{self.dim()} dimensions!"
+        )
+    if not isinstance(how, int):
+        return tensor_split_at(self, how, dim)
+    if how <= 0 or self.shape[dim] % how:
+        raise RuntimeError(
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
+            f"{self.shape[dim]} is not "
+            f"divisible by the split_size {how}!"
+        )
+    return tensor_split(self, how, dim)
+
+
+def hsplit(self: Tensor, how: Any) -> list[Tensor]:
+    """Parts along columns; of a vector along its one dimension."""
+    return _split_along("hsplit", self, 1, 0 if self.dim() == 1 else 1, how)
+
+
+def vsplit(self: Tensor, how: Any) -> list[Tensor]:
+    """Parts along rows."""
+    return _split_along("vsplit", self, 2, 0, how)
+
+
+def dsplit(self: Tensor, how: Any) -> list[Tensor]:
+    """Parts along the third dimension."""
+    return _split_along("dsplit", self, 3, 2, how)

@@ -1,0 +1,257 @@
+"""Running sums, products and extremes along a dimension, by NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+from .._ops import ops
+from ._arrays import as_array, as_tensor, moved
+from .reduction import wrap_dim
+
+_DTYPES = _core.dtypes
+_I64 = _DTYPES["int64"]
+
+
+def _total(self: Tensor, dtype: Any) -> Any:
+    """The dtype of a sum: of integers int64."""
+    return dtype or (self.dtype if self.is_floating_point() or self.is_complex() else _I64)
+
+
+def cumsum(self: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Running sums."""
+    return _running("cumsum", self, dim, dtype)
+
+
+def cumprod(self: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Running products."""
+    return _running("cumprod", self, dim, dtype)
+
+
+def _running(name: str, self: Tensor, dim: int, dtype: Any) -> Tensor:
+    import numpy as np
+
+    target = _total(self, dtype)
+    d = wrap_dim(dim, self.dim())
+    array = as_array(self.to(target))
+    if not self.dim():
+        return self.to(target).clone()  # type: ignore[no-any-return]
+    wide = array.astype("float64") if array.dtype == "float32" or array.dtype == "float16" else array
+    return as_tensor(getattr(np, name)(wide, axis=d), target)
+
+
+def running_fake(self: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """A tensor of the same size."""
+    wrap_dim(dim, self.dim())
+    return _core.alloc(self.shape, _total(self, dtype), self.device)
+
+
+def cumsum_backward(grad: Tensor, dim: int) -> Tensor:
+    """Sums from each element on."""
+    if not grad.dim() or not grad.numel():
+        return grad
+    result: Tensor = grad.flip([dim]).cumsum(dim).flip([dim])
+    return result
+
+
+def cumprod_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the factors and the products."""
+    self, ctx.dim = inputs[:2]
+    ctx.dtype = self.dtype
+    ctx.save_for_backward(self, output)
+
+
+def cumprod_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    """Of each factor the products of all others up to each place; those up to the first 0 by division."""
+    self, result = ctx.saved_tensors
+    given = self.to(result.dtype)
+    if not given.dim() or not given.numel():
+        return grad.to(ctx.dtype), None, None
+    d = wrap_dim(ctx.dim, given.dim())
+    if bool((given == 0).any().item()):
+        return _with_zeros(given, grad, d).to(ctx.dtype), None, None
+    return (cumsum_backward(grad * result, d) / given).to(ctx.dtype), None, None
+
+
+def _with_zeros(self: Tensor, grad: Tensor, d: int) -> Tensor:
+    """Without a division: for each factor its product with what came before, and the running products behind it."""
+    aten = ops.aten
+    size = self.shape[d]
+    parts = []
+    before = aten.ones_like(self.narrow(d, 0, 1))
+    for at in range(size):
+        rest = [before]
+        if at + 1 < size:
+            behind = self.narrow(d, at + 1, size - at - 1)
+            rest.append(before * behind.cumprod(d))
+        parts.append((grad.narrow(d, at, size - at) * aten.cat(rest, d)).sum([d], True))
+        before = before * self.narrow(d, at, 1)
+    result: Tensor = aten.cat(parts, d)
+    return result
+
+
+def cummax(self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """Running maxima, and where they are."""
+    return _running_extreme("cummax", self, dim)
+
+
+def cummin(self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """Running minima, and where they are."""
+    return _running_extreme("cummin", self, dim)
+
+
+def _running_extreme(name: str, self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    import numpy as np
+
+    if self.is_complex():
+        raise NotImplementedError(f"{name}() is not implemented for {self.dtype}")
+    d = wrap_dim(dim, self.dim())
+    array = as_array(self)
+    if not self.dim() or not self.numel():
+        return self.clone(), moved(np.zeros(array.shape, "int64"), _I64)
+    extreme = (np.maximum if name == "cummax" else np.minimum).accumulate(array, axis=d)
+    hit = (array == extreme) | ((array != array) & (extreme != extreme))
+    places = np.arange(array.shape[d]).reshape([-1 if k == d else 1 for k in range(array.ndim)])
+    index = np.maximum.accumulate(np.where(hit, places, -1), axis=d)
+    return as_tensor(extreme, self.dtype), moved(index, _I64)
+
+
+def extreme_fake(self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """Two tensors of the same size."""
+    wrap_dim(dim, self.dim())
+    return tuple(_core.alloc(self.shape, dtype, self.device) for dtype in (self.dtype, _I64))  # type: ignore[return-value]
+
+
+def cummaxmin_backward(grad: Tensor, input: Tensor, indices: Tensor, dim: int) -> Tensor:
+    """The gradient of each running extreme at the place of that."""
+    if not grad.dim() or not grad.numel():
+        return grad
+    result: Tensor = ops.aten.zeros_like(grad).scatter_add(dim, indices, grad)
+    return result
+
+
+def logcumsumexp(self: Tensor, dim: int) -> Tensor:
+    """Logarithms of running sums of exponentials."""
+    import numpy as np
+
+    d = wrap_dim(dim, self.dim())
+    if not self.is_floating_point():
+        raise NotImplementedError(f"logcumsumexp() is not implemented for {self.dtype}")
+    if not self.dim() or not self.numel():
+        return self.clone()  # type: ignore[no-any-return]
+    with np.errstate(all="ignore"):
+        found = np.logaddexp.accumulate(as_array(self).astype("float64"), axis=d)
+    return as_tensor(found, self.dtype)
+
+
+def logcumsumexp_backward(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """Sums from each element on of the gradient's parts, of each sign apart, computed by their logarithms."""
+    aten = ops.aten
+    if not grad.dim() or not grad.numel():
+        return grad
+
+    def part(sign: Tensor) -> Tensor:
+        logs = aten.where(sign, grad.abs(), 0.0).log() - result
+        found: Tensor = (logs.flip([dim]).logcumsumexp(dim).flip([dim]) + self).exp()
+        return found
+
+    difference: Tensor = part(grad > 0) - part(grad < 0)
+    return difference
+
+
+def diff(
+    self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """Differences of neighbours, ``n`` times over."""
+    aten = ops.aten
+    if not self.dim():
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    d = wrap_dim(dim, self.dim())
+    parts = [part for part in (prepend, self, append) if part is not None]
+    for part in parts:
+        if part.dim() != self.dim():
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+        for k in range(self.dim()):
+            if k != d and part.shape[k] != self.shape[k]:
+                raise RuntimeError(
+                    f"diff expects the shape of tensor to prepend or append to match that of input except along the "
+                    f"differencing dimension; input.size({k}) = {self.shape[k]}, but got tensor.size({k}) = "
+                    f"{part.shape[k]}"
+                )
+    found = aten.cat(parts, d) if len(parts) > 1 else self
+    for _ in range(min(n, found.shape[d])):
+        size = found.shape[d]
+        later, earlier = found.narrow(d, 1, size - 1), found.narrow(d, 0, size - 1)
+        found = later.logical_xor(earlier) if found.dtype is _DTYPES["bool"] else later - earlier
+    result: Tensor = found.clone() if found is self else found
+    return result
+
+
+# ---------------------------------------------------------------- the area below points
+def _ordinates(y: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    size = y.shape[dim]
+    return y.narrow(dim, 0, max(size - 1, 0)), y.narrow(dim, min(1, size), max(size - 1, 0))
+
+
+def _widths(name: str, y: Tensor, x: Tensor, d: int) -> Tensor:
+    if not x.dim():
+        raise RuntimeError(f"{name}: Expected all `x` to have at least one dimension, got a number")
+    if x.dim() == 1:
+        if x.shape[0] != y.shape[d]:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        shape = [-1 if k == d else 1 for k in range(y.dim())]
+        return _step(x, 0).reshape(shape)  # type: ignore[no-any-return]
+    padded = x.reshape((*(1,) * (y.dim() - x.dim()), *x.shape)) if x.dim() < y.dim() else x
+    if padded.shape[d] != y.shape[d]:
+        raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+    return _step(padded, d)
+
+
+def _step(x: Tensor, d: int) -> Tensor:
+    before, after = _ordinates(x, d)
+    result: Tensor = after - before
+    return result
+
+
+def trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
+    """The area below points, by trapezoids between them."""
+    d = wrap_dim(dim, y.dim())
+    if not y.shape[d]:
+        return y.new_zeros([n for k, n in enumerate(y.shape) if k != d])  # type: ignore[no-any-return]
+    before, after = _ordinates(y, d)
+    result: Tensor = ((before + after) * _widths("trapezoid", y, x, d)).sum([d]) / 2.0
+    return result
+
+
+def trapezoid_dx(y: Tensor, *, dx: Any = 1, dim: int = -1) -> Tensor:
+    """As `trapezoid`, of points ``dx`` apart."""
+    d = wrap_dim(dim, y.dim())
+    if not y.shape[d]:
+        return y.new_zeros([n for k, n in enumerate(y.shape) if k != d])  # type: ignore[no-any-return]
+    before, after = _ordinates(y, d)
+    result: Tensor = (before + after).sum([d]) * (dx / 2.0)
+    return result
+
+
+def trapz_dx(y: Tensor, *, dx: float = 1, dim: int = -1) -> Tensor:
+    """As `trapezoid_dx`."""
+    return trapezoid_dx(y, dx=dx, dim=dim)
+
+
+def cumulative_trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
+    """The area up to each point."""
+    d = wrap_dim(dim, y.dim())
+    before, after = _ordinates(y, d)
+    result: Tensor = ((before + after) * _widths("cumulative_trapezoid", y, x, d)).cumsum(d) / 2.0
+    return result
+
+
+def cumulative_trapezoid_dx(y: Tensor, *, dx: Any = 1, dim: int = -1) -> Tensor:
+    """As `cumulative_trapezoid`, of points ``dx`` apart."""
+    d = wrap_dim(dim, y.dim())
+    before, after = _ordinates(y, d)
+    result: Tensor = (before + after).cumsum(d) * (dx / 2.0)
+    return result

@@ -1,0 +1,433 @@
+"""Sorting, ranks, unique elements and places in sorted sequences, by NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+from .._ops import ops
+from ._arrays import as_array, as_tensor, bits, moved
+from .reduction import wrap_dim
+
+_I64, _I32, _BOOL = (_core.dtypes[name] for name in ("int64", "int32", "bool"))
+
+
+def _order(self: Tensor, d: int, descending: bool) -> Any:
+    """The indices that sort an array along a dimension, equal elements in their order, NaN above all numbers."""
+    import numpy as np
+
+    array = as_array(self)
+    if not self.dim():
+        return np.zeros((), "int64")
+    if not descending:
+        return np.argsort(array, axis=d, kind="stable")
+    size = array.shape[d]  # backwards twice: equal elements keep their order
+    return size - 1 - np.flip(np.argsort(np.flip(array, d), axis=d, kind="stable"), d)
+
+
+def _taken(self: Tensor, order: Any, d: int) -> Tensor:
+    import numpy as np
+
+    array = bits(self)
+    return moved(np.take_along_axis(array, order, d) if self.dim() else array, self.dtype)
+
+
+def refuse_complex(name: str, self: Tensor) -> None:
+    """Complex numbers have no order."""
+    if self.is_complex():
+        raise RuntimeError(f"{name}(): complex numbers have no order; got {self.dtype}")
+
+
+def sort(self: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
+    """Elements in rising order along a dimension, and where they were."""
+    return sort_stable(self, stable=True, dim=dim, descending=descending)
+
+
+def sort_stable(self: Tensor, *, stable: bool | None, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
+    """As `sort`; equal elements always keep their order."""
+    refuse_complex("sort", self)
+    d = wrap_dim(dim, self.dim())
+    order = _order(self, d, descending)
+    return _taken(self, order, d), moved(order, _I64)
+
+
+def sort_fake(self: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    """Two tensors of the same size."""
+    return tuple(_core.alloc(self.shape, dtype, self.device) for dtype in (self.dtype, _I64))  # type: ignore[return-value]
+
+
+def argsort(self: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
+    """Where the elements are that sort a tensor along a dimension."""
+    result: Tensor = ops.aten.sort.default(self, dim, descending)[1]
+    return result
+
+
+def argsort_stable(self: Tensor, *, stable: bool, dim: int = -1, descending: bool = False) -> Tensor:
+    """As `argsort`; equal elements keep their order."""
+    result: Tensor = ops.aten.sort.stable(self, stable=stable, dim=dim, descending=descending)[1]
+    return result
+
+
+def msort(self: Tensor) -> Tensor:
+    """Sorted along the first dimension."""
+    result: Tensor = ops.aten.sort.default(self, 0)[0]
+    return result
+
+
+def _length(self: Tensor, d: int) -> int:
+    return self.shape[d] if self.dim() else 1
+
+
+def topk(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
+    """The ``k`` largest or least elements along a dimension, and where they are."""
+    import numpy as np
+
+    refuse_complex("topk", self)
+    if self.dtype is _BOOL:
+        raise NotImplementedError("topk() is not implemented for bool")
+    d = wrap_dim(dim, self.dim())
+    _check_k(k, _length(self, d))
+    order = _order(self, d, largest)
+    order = np.take(order, range(k), axis=d) if self.dim() else order
+    return _taken(self, order, d), moved(order, _I64)
+
+
+def _check_k(k: int, length: int) -> None:
+    if not 0 <= k <= length:
+        raise RuntimeError("selected index k out of range")
+
+
+def topk_fake(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
+    """Two tensors with ``k`` in a dimension."""
+    d = wrap_dim(dim, self.dim())
+    _check_k(k, _length(self, d))
+    shape = (*self.shape[:d], k, *self.shape[d + 1 :]) if self.dim() else ()
+    return tuple(_core.alloc(shape, dtype, self.device) for dtype in (self.dtype, _I64))  # type: ignore[return-value]
+
+
+def _chosen(self: Tensor, order: Any, d: int, at: Any, keepdim: bool) -> tuple[Tensor, Tensor]:
+    """The elements at a place of an order, along a dimension."""
+    import numpy as np
+
+    if not self.dim():
+        return self.clone(), moved(order, _I64)
+    index = np.take(order, [at], axis=d) if isinstance(at, int) else np.take_along_axis(order, at, d)
+    values = np.take_along_axis(bits(self), index, d)
+    if not keepdim:
+        values, index = values.squeeze(d), index.squeeze(d)
+    return moved(values, self.dtype), moved(index, _I64)
+
+
+def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The k-th least elements along a dimension, and where they are."""
+    refuse_complex("kthvalue", self)
+    d = wrap_dim(dim, self.dim())
+    if self.dim() and not self.shape[d]:
+        raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
+    if not 1 <= k <= _length(self, d):
+        raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(d))
+    return _chosen(self, _order(self, d, False), d, k - 1, keepdim)
+
+
+def median(self: Tensor) -> Tensor:
+    """The lower of the elements in the middle; NaN if there is one."""
+    return _middle("median", self)
+
+
+def nanmedian(self: Tensor) -> Tensor:
+    """As `median`, of what is not NaN."""
+    return _middle("nanmedian", self)
+
+
+def _middle(name: str, self: Tensor) -> Tensor:
+    flat = self.reshape((-1,))
+    if not self.numel():
+        if not self.is_floating_point():
+            return moved(_least(self.dtype), self.dtype)
+        return ops.aten.full([], float("nan"), dtype=self.dtype)  # type: ignore[no-any-return]
+    return _middle_of(name, flat, 0, False)[0]
+
+
+def _least(dtype: Any) -> Any:
+    import numpy as np
+
+    name = str(dtype).removeprefix("torch.")
+    return np.zeros((), name) if name == "bool" else np.array(np.iinfo(name).min)
+
+
+def median_dim(self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The lower elements in the middle along a dimension, and where they are."""
+    return _middle_of("median", self, dim, keepdim)
+
+
+def nanmedian_dim(self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """As `median_dim`, of what is not NaN."""
+    return _middle_of("nanmedian", self, dim, keepdim)
+
+
+def _middle_of(name: str, self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+    import numpy as np
+
+    refuse_complex(name, self)
+    d = wrap_dim(dim, self.dim())
+    if self.dim() and not self.shape[d]:
+        raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+    array = as_array(self)
+    order = _order(self, d, False)
+    size = _length(self, d)
+    axis = d if self.dim() else None
+    missing = (
+        np.isnan(array).sum(axis=axis, keepdims=True)
+        if array.dtype.kind == "f"
+        else np.zeros_like(order).sum(axis=axis, keepdims=True)
+    )
+    if name == "median":
+        first = size - missing  # the first NaN in order
+        at = np.where(missing > 0, first, (size - 1) // 2)
+    else:
+        at = np.maximum(size - missing - 1, 0) // 2
+    return _chosen(self, order, d, at, keepdim)
+
+
+def pair_fake(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """What is chosen along a dimension, and where."""
+    return reduced_fake(self, dim, keepdim)
+
+
+def reduced_fake(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """Values and places with a dimension reduced."""
+    d = wrap_dim(dim, self.dim())
+    shape = [1 if k == d else size for k, size in enumerate(self.shape) if keepdim or k != d]
+    return tuple(_core.alloc(shape, dtype, self.device) for dtype in (self.dtype, _I64))  # type: ignore[return-value]
+
+
+def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The most frequent elements along a dimension, the least of them, and the last place of each."""
+    import numpy as np
+
+    refuse_complex("mode", self)
+    d = wrap_dim(dim, self.dim())
+    if self.dim() and not self.shape[d]:
+        raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
+    if not self.dim():
+        return self.clone(), moved(np.zeros((), "int64"), _I64)
+    array = np.moveaxis(as_array(self), d, -1)
+    found = np.zeros(array.shape[:-1], "int64")
+    for at in np.ndindex(*array.shape[:-1]):
+        row = array[at]
+        values, counts = np.unique(row, return_counts=True)
+        value = values[counts.argmax()]
+        hits = np.nonzero((row == value) | ((row != row) & (value != value)))[0]
+        found[at] = hits[-1]
+    index = np.expand_dims(found, d)
+    values = np.take_along_axis(bits(self), index, d)
+    if not keepdim:
+        values, index = values.squeeze(d), index.squeeze(d)
+    return moved(values, self.dtype), moved(index, _I64)
+
+
+# ---------------------------------------------------------------- unique elements
+def data_dependent(*args: Any, **kwargs: Any) -> Any:
+    """Always an error: the size of the result depends on values."""
+    raise NotImplementedError("the size of the result is data-dependent, and a fake rule has no data")
+
+
+def unique2(
+    self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The elements, each once and in rising order; where each element is among them; how often each is there."""
+    import numpy as np
+
+    values, inverse, counts = np.unique(
+        as_array(self).reshape(-1), return_inverse=True, return_counts=True, equal_nan=False
+    )
+    nothing = np.zeros(0, "int64")
+    return (
+        as_tensor(values, self.dtype),
+        moved(inverse.reshape(tuple(self.shape)) if return_inverse else nothing, _I64),
+        moved(counts if return_counts else nothing, _I64),
+    )
+
+
+def unique_dim(
+    self: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The slices along a dimension, each once and in rising order; and as `unique2`."""
+    import numpy as np
+
+    d = wrap_dim(dim, self.dim())
+    if not self.numel():
+        if self.shape[d] == 0 and sum(n == 0 for n in self.shape) == 1:
+            nothing = np.zeros(0, "int64")
+            return self.clone(), moved(nothing, _I64), moved(nothing, _I64)
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    values, inverse, counts = np.unique(as_array(self), return_inverse=True, return_counts=True, axis=d)
+    return as_tensor(values, self.dtype), moved(inverse.reshape(-1), _I64), moved(counts, _I64)
+
+
+def unique_consecutive(
+    self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The elements, or the slices along a dimension, without those that are equal to the one before."""
+    import numpy as np
+
+    nothing = np.zeros(0, "int64")
+    if dim is not None and self.dim():
+        d = wrap_dim(dim, self.dim())
+        if not self.numel() and (self.shape[d] or sum(n == 0 for n in self.shape) > 1):
+            raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+        array = np.moveaxis(as_array(self), d, 0)
+    else:
+        d, array = 0, as_array(self).reshape(-1)
+    size = array.shape[0]
+    if not size:
+        return self.clone(), moved(nothing, _I64), moved(nothing, _I64)
+    differs = (array[1:] != array[:-1]).reshape(size - 1, array[0].size).any(axis=1)
+    starts = np.concatenate([[0], np.nonzero(differs)[0] + 1]).astype("int64")
+    kept = array[starts]
+    values = np.moveaxis(kept, 0, d) if dim is not None and self.dim() else kept
+    inverse = np.concatenate([[0], np.cumsum(differs)]).astype("int64")
+    if dim is None or not self.dim():
+        inverse = inverse.reshape(tuple(self.shape))
+    counts = np.diff(np.append(starts, size))
+    return (
+        as_tensor(values, self.dtype),
+        moved(inverse if return_inverse else nothing, _I64),
+        moved(counts if return_counts else nothing, _I64),
+    )
+
+
+# ---------------------------------------------------------------- places
+def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is among others."""
+    import numpy as np
+
+    wide = _core.common_dtype(elements, test_elements)
+    found = np.isin(as_array(elements.to(wide)), as_array(test_elements.to(wide)), invert=invert)
+    return moved(found, _BOOL)
+
+
+def isin_scalar(elements: Tensor, test_element: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is a number."""
+    result: Tensor = elements != test_element if invert else elements == test_element
+    return result
+
+
+def isin_of_number(element: Any, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether a number is among elements."""
+    given = ops.aten.scalar_tensor(
+        element, dtype=_core.common_dtype(test_elements, element), device=test_elements.device
+    )
+    result: Tensor = ops.aten.isin.Tensor_Tensor(given, test_elements, assume_unique=assume_unique, invert=invert)
+    return result
+
+
+def searchsorted(
+    sorted_sequence: Tensor,
+    self: Tensor,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """Where elements would stand in sorted sequences, before equal ones, or by ``right`` behind them."""
+    import numpy as np
+
+    right = _check_search(sorted_sequence, self, right, side, sorter)
+    sequences = as_array(sorted_sequence)
+    if sorter is not None:
+        order = bits(sorter)
+        if order.size and (order.min() < 0 or order.max() >= sequences.shape[-1]):
+            raise RuntimeError("torch.searchsorted(): sorter index out of range")
+        sequences = np.take_along_axis(sequences, order, -1)
+    values = as_array(self)
+    where: Any = "right" if right else "left"
+    if sequences.ndim == 1:
+        found = np.searchsorted(sequences, values, where)
+    else:
+        found = np.zeros(values.shape, "int64")
+        for at in np.ndindex(*sequences.shape[:-1]):
+            found[at] = np.searchsorted(sequences[at], values[at], where)
+    target = _I32 if out_int32 else _I64
+    return moved(np.asarray(found).astype(str(target)[6:]), target)
+
+
+def _check_search(sequence: Tensor, values: Tensor, right: bool, side: str | None, sorter: Tensor | None) -> bool:
+    if side is not None:
+        if side not in ("left", "right"):
+            raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+        if right and side == "left":
+            raise RuntimeError(
+                f"torch.searchsorted(): side and right can't be set to opposites, got side of {side} while right "
+                "was True"
+            )
+        right = side == "right"
+    if not sequence.dim():
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+            "boundaries tensor dim(0)"
+        )
+    if values.dtype is not sequence.dtype:
+        raise RuntimeError(
+            "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but got "
+            "boundary tensor "
+            f"dtype {sequence.dtype} and input value tensor dtype {values.dtype}"
+        )
+    if sequence.dim() != 1 and (values.dim() != sequence.dim() or values.shape[:-1] != sequence.shape[:-1]):
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+            f"tensor and input value tensor must match, but we got boundaries tensor {list(sequence.shape)} and input "
+            f"value tensor {list(values.shape)}"
+        )
+    if sorter is not None:
+        if sorter.shape != sequence.shape:
+            raise RuntimeError(
+                "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+                f"{list(sequence.shape)} and got sorter tensor {list(sorter.shape)}"
+            )
+        if sorter.dtype is not _I64:
+            raise RuntimeError(
+                f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype}"
+            )
+    return right
+
+
+def searchsorted_fake(sorted_sequence: Tensor, self: Tensor, *, out_int32: bool = False, **options: Any) -> Tensor:
+    """Places of all elements."""
+    return _core.alloc(self.shape, _I32 if out_int32 else _I64, self.device)
+
+
+def searchsorted_scalar(sorted_sequence: Tensor, self: Any, **options: Any) -> Tensor:
+    """As `searchsorted`, of a number."""
+    given = ops.aten.scalar_tensor(self, dtype=sorted_sequence.dtype, device=sorted_sequence.device)
+    result: Tensor = ops.aten.searchsorted.Tensor(sorted_sequence, given, **options)
+    return result
+
+
+def bucketize(self: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """Between which boundaries each element is."""
+    if boundaries.dim() != 1:
+        raise RuntimeError(f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
+    result: Tensor = ops.aten.searchsorted.Tensor(boundaries, self, out_int32=out_int32, right=right)
+    return result
+
+
+def bucketize_scalar(self: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """As `bucketize`, of a number."""
+    given = ops.aten.scalar_tensor(self, dtype=boundaries.dtype, device=boundaries.device)
+    return bucketize(given, boundaries, out_int32=out_int32, right=right)
+
+
+# ---------------------------------------------------------------- gradients
+def value_selecting_backward(grad: Tensor, dim: int, indices: Tensor, sizes: Sequence[int], keepdim: bool) -> Tensor:
+    """Zeros, with a gradient at the places that were chosen along a dimension."""
+    if sizes and not keepdim:
+        grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
+    zeros = grad.new_zeros(sizes)
+    if not sizes:
+        return grad
+    result: Tensor = zeros.scatter_add(dim, indices, grad)
+    return result

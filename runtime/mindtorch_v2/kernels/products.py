@@ -1,0 +1,366 @@
+"""Products of tensors: by subscripts, over dimensions, of vectors and batches of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+from .._ops import ops
+from .reduction import wrap_dim
+
+_BOOL = _core.dtypes["bool"]
+
+
+# ---------------------------------------------------------------- einsum
+def einsum(equation: str, tensors: Sequence[Tensor], *, path: Sequence[int] | None = None) -> Tensor:
+    """The sum of products that an equation's subscripts say: ``"ij,jk->ik"``."""
+    if not tensors:
+        raise RuntimeError("einsum(): must provide at least one operand")
+    inputs, output = _subscripts(equation, tensors)
+    sizes = _sizes(inputs, tensors)
+    operands = [_diagonals(tensor, labels) for tensor, labels in zip(tensors, inputs, strict=True)]
+    current, labels = operands[0]
+    for at, (other, theirs) in enumerate(operands[1:], 1):
+        later = set(output).union(*(set(rest) for _, rest in operands[at + 1 :]))
+        current, labels = _contract(current, labels, other, theirs, later, sizes)
+    gone = [k for k, label in enumerate(labels) if label not in output]
+    if gone:
+        current = current.sum(gone)
+        labels = [label for label in labels if label in output]
+    result: Tensor = current.permute([labels.index(label) for label in output])
+    return result
+
+
+Labels = list[Any]  # letters, and for an ellipsis the numbers of dimensions counted from the last
+
+
+def _subscripts(equation: str, tensors: Sequence[Tensor]) -> tuple[list[Labels], Labels]:
+    text = equation.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    if len(terms) > len(tensors):
+        raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
+    if len(terms) < len(tensors):
+        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
+    inputs = [_term(term, tensor.dim(), at) for at, (term, tensor) in enumerate(zip(terms, tensors, strict=True))]
+    spread = sorted({label for term in inputs for label in term if isinstance(label, int)})
+    if not arrow:
+        letters = [label for term in inputs for label in term if isinstance(label, str)]
+        return inputs, [*spread, *sorted(letter for letter in set(letters) if letters.count(letter) == 1)]
+    output: Labels = []
+    before, dots, after = right.partition("...")
+    for part in (before, after):
+        for letter in part:
+            if not (letter.isalpha() and letter.isascii()):
+                raise RuntimeError(
+                    f"einsum(): invalid subscript given at index {text.rindex(letter)} in the equation string, "
+                    "subscripts "
+                    "must be in [a-zA-Z]"
+                )
+            if letter in output:
+                raise RuntimeError(f"einsum(): output subscript {letter} appears more than once in the output")
+            if not any(letter in term for term in inputs):
+                raise RuntimeError(
+                    f"einsum(): output subscript {letter} does not appear in the equation for any input operand"
+                )
+            output.append(letter)
+        if part is before and dots:
+            output += spread
+    return inputs, output
+
+
+def _term(term: str, ndim: int, at: int) -> Labels:
+    before, dots, after = term.partition("...")
+    for letter in before + after:
+        if letter == ".":
+            raise RuntimeError(f"einsum(): found '.' for operand {at} that is not part of any ellipsis")
+        if not (letter.isalpha() and letter.isascii()):
+            raise RuntimeError(
+                "einsum(): invalid subscript given at an index in the equation string, subscripts must be in [a-zA-Z]"
+            )
+    named = len(before) + len(after)
+    if named > ndim or (not dots and named != ndim):
+        what = "is greater" if named > ndim else "does not match"
+        raise RuntimeError(
+            f"einsum(): the number of subscripts in the equation ({named}) {what} the number of dimensions "
+            f"({ndim}) for "
+            f"operand {at}{'' if dots else ' and no ellipsis was given'}"
+        )
+    spread = ndim - named
+    return [*before, *(k - spread for k in range(spread) if dots), *after]
+
+
+def _sizes(inputs: Sequence[Labels], tensors: Sequence[Tensor]) -> dict[Any, int]:
+    sizes: dict[Any, int] = {}
+    for at, (labels, tensor) in enumerate(zip(inputs, tensors, strict=True)):
+        for label, size in zip(labels, tensor.shape, strict=True):
+            known = sizes.setdefault(label, size)
+            if known == 1:
+                sizes[label] = size
+            elif size not in (1, known):
+                raise RuntimeError(
+                    "einsum(): operands do not broadcast with remapped shapes [original->remapped]: subscript "
+                    f"{label} has "
+                    f"size {size} for operand {at} which does not broadcast with previously seen size {known}"
+                )
+    return sizes
+
+
+def _diagonals(tensor: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
+    """A tensor's diagonals where a letter repeats."""
+    labels = list(labels)
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            if tensor.shape[first] != tensor.shape[second]:
+                raise RuntimeError(
+                    f"einsum(): subscript {label} is repeated for an operand but the sizes don't match, "
+                    f"{tensor.shape[second]} != {tensor.shape[first]}"
+                )
+            tensor = tensor.diagonal(0, first, second)
+            labels = [*(other for k, other in enumerate(labels) if k not in (first, second)), label]
+    return tensor, labels
+
+
+def _contract(
+    a: Tensor, first: Labels, b: Tensor, second: Labels, later: set[Any], sizes: dict[Any, int]
+) -> tuple[Tensor, Labels]:
+    """Two operands made one, by a product of batches of matrices; what nobody reads any more is summed."""
+    a, first = _summed(a, first, set(second) | later)
+    b, second = _summed(b, second, set(first) | later)
+    shared = [label for label in first if label in second]
+    batch = [label for label in shared if label in later]
+    inner = [label for label in shared if label not in later]
+    rows = [label for label in first if label not in second]
+    columns = [label for label in second if label not in first]
+
+    def arranged(tensor: Tensor, labels: Labels, groups: Sequence[Labels]) -> Tensor:
+        order = [label for group in groups for label in group]
+        whole = tensor.permute([labels.index(label) for label in order])
+        # A size of 1 where the other operand has more is repeated, as a matrix product does not broadcast.
+        both = {
+            label: sizes[label] if label in shared else size for label, size in zip(order, whole.shape, strict=True)
+        }
+        whole = whole.expand([both[label] for label in order])
+        counts = []
+        for group in groups:
+            count = 1
+            for label in group:
+                count *= both[label]
+            counts.append(count)
+        flat: Tensor = whole.reshape(counts)
+        return flat
+
+    left = arranged(a, first, (batch, rows, inner))
+    right = arranged(b, second, (batch, inner, columns))
+    product = ops.aten.bmm(left, right) if left.dtype is not _BOOL else (left.unsqueeze(3) & right.unsqueeze(1)).any(2)
+    own = {**dict(zip(first, a.shape, strict=True)), **dict(zip(second, b.shape, strict=True))}
+    labels = [*batch, *rows, *columns]
+    shape = [sizes[label] if label in batch else own[label] for label in labels]
+    return product.reshape(shape), labels
+
+
+def _summed(tensor: Tensor, labels: Labels, needed: set[Any]) -> tuple[Tensor, Labels]:
+    gone = [k for k, label in enumerate(labels) if label not in needed]
+    if not gone:
+        return tensor, labels
+    return tensor.sum(gone), [label for label in labels if label in needed]
+
+
+# ---------------------------------------------------------------- over dimensions
+def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other: Sequence[int]) -> Tensor:
+    """The sums of products over dimensions of both."""
+    if len(dims_self) != len(dims_other):
+        raise RuntimeError("both dimension lists should have same length")
+    if self.dtype is not other.dtype:
+        raise RuntimeError("tensordot: both inputs should have same dtype")
+    own = [wrap_dim(d, self.dim()) for d in dims_self]
+    theirs = [wrap_dim(d, other.dim()) for d in dims_other]
+    for dims in (own, theirs):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError("dim appears multiple times in the list of dims")
+    for a, b in zip(own, theirs, strict=True):
+        sizes = self.shape[a], other.shape[b]
+        if sizes[0] != sizes[1] and 1 not in sizes:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {sizes[0]} in dim {a} and second has "
+                f"size {sizes[1]} "
+                f"in dim {b}"
+            )
+        if sizes[0] != sizes[1]:  # a single one takes the sum of the others
+            self, other = (self.sum([a], True), other) if sizes[1] == 1 else (self, other.sum([b], True))
+    rows = [d for d in range(self.dim()) if d not in own]
+    columns = [d for d in range(other.dim()) if d not in theirs]
+    count = 1
+    for d in own:
+        count *= self.shape[d]
+    left = self.permute([*rows, *own]).reshape((_product(self.shape, rows), count))
+    right = other.permute([*theirs, *columns]).reshape((count, _product(other.shape, columns)))
+    shape = [*(self.shape[d] for d in rows), *(other.shape[d] for d in columns)]
+    result: Tensor = ops.aten.mm(left, right).reshape(shape)
+    return result
+
+
+def _product(shape: Sequence[int], dims: Sequence[int]) -> int:
+    count = 1
+    for d in dims:
+        count *= shape[d]
+    return count
+
+
+def inner(self: Tensor, other: Tensor) -> Tensor:
+    """Sums of products over both last dimensions; of a number the product."""
+    if not self.dim() or not other.dim():
+        product: Tensor = self * other
+        return product
+    if self.shape[-1] != other.shape[-1]:
+        raise RuntimeError(
+            f"inner() the last dimension must match on both input tensors but got shapes {list(self.shape)} and "
+            f"{list(other.shape)}"
+        )
+    return tensordot(self, other, [-1], [-1])
+
+
+def kron(self: Tensor, other: Tensor) -> Tensor:
+    """Kronecker's product: each element times the whole other tensor."""
+    ndim = max(self.dim(), other.dim())
+    own, theirs = ((*(1,) * (ndim - t.dim()), *t.shape) for t in (self, other))
+    left = self.reshape([n for size in own for n in (size, 1)])
+    right = other.reshape([n for size in theirs for n in (1, size)])
+    result: Tensor = (left * right).reshape([a * b for a, b in zip(own, theirs, strict=True)])
+    return result
+
+
+def vdot(self: Tensor, other: Tensor) -> Tensor:
+    """The sum of products of two vectors' elements, the first conjugated."""
+    result: Tensor = ops.aten.dot(ops.aten.conj(self) if self.is_complex() else self, other)
+    return result
+
+
+# ---------------------------------------------------------------- with a summand
+def _scaled(self: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+    """beta * self + alpha * product; where beta is 0, self may be anything."""
+    found = product if _is_one(alpha) else product * alpha
+    if not isinstance(beta, bool) and beta == 0:
+        shape = _core.broadcast_shapes(self.shape, found.shape)
+        alone: Tensor = found.expand(shape)
+        return alone
+    result: Tensor = (self if _is_one(beta) else self * beta) + found
+    return result
+
+
+def _is_one(number: Any) -> bool:
+    return bool(number == 1)
+
+
+def _whole(name: str, self: Tensor, *factors: Any) -> None:
+    """Integers take no fraction as a factor."""
+    if not (self.is_floating_point() or self.is_complex()):
+        if self.dtype is not _BOOL and any(isinstance(factor, float) for factor in factors):
+            raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+        if any(isinstance(factor, bool) for factor in factors) and self.dtype is not _BOOL:
+            raise RuntimeError("Boolean alpha only supported for Boolean results.")
+
+
+def addmv(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * self + alpha * mat @ vec"""
+    if mat.dim() != 2 or vec.dim() != 1 or self.dim() > 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {self.dim()}, {mat.dim()}, {vec.dim()}")
+    if mat.shape[1] != vec.shape[0] or (self.dim() == 1 and self.shape[0] not in (1, mat.shape[0])):
+        raise RuntimeError(
+            f"size mismatch, got input ({self.numel()}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})"
+        )
+    return _scaled(self, ops.aten.mv(mat, vec), beta, alpha)
+
+
+def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * self + alpha * the outer product of two vectors"""
+    for at, vec in enumerate((vec1, vec2), 1):
+        if vec.dim() != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument vec{at}, but got {vec.dim()}-D")
+    shape = (vec1.shape[0], vec2.shape[0])
+    self.expand(shape)  # refuses what does not fit
+    dtype = _core.common_dtype(self, vec1, vec2)
+    if dtype is _BOOL:
+        product = ops.aten.logical_and(vec1.unsqueeze(1), vec2) if alpha else ops.aten.zeros(shape, dtype=_BOOL)
+        found: Tensor = product if not beta else ops.aten.logical_or(self, product)
+        return found
+    _whole("addr", ops.aten.empty([0], dtype=dtype), beta, alpha)
+    return _scaled(self.expand(shape), vec1.unsqueeze(1) * vec2, beta, alpha)
+
+
+def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * self + alpha * the sum of the products of a batch of matrices"""
+    for at, batch in enumerate((batch1, batch2), 1):
+        if batch.dim() != 3:
+            raise RuntimeError(f"batch{at} must be a 3D tensor")
+    if batch1.shape[0] != batch2.shape[0]:
+        raise RuntimeError(
+            f"batch1 and batch2 must have same number of batches, got {batch1.shape[0]} and {batch2.shape[0]}"
+        )
+    if batch1.shape[2] != batch2.shape[1]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for bmm ({batch1.shape[1]}x{batch1.shape[2]} and "
+            f"{batch2.shape[1]}x{batch2.shape[2]})"
+        )
+    shape = (batch1.shape[1], batch2.shape[2])
+    given = self.expand(shape)
+    product = ops.aten.bmm(batch1, batch2).sum([0]) if batch1.shape[0] else given.new_zeros(shape)
+    return _scaled(given, product.to(self.dtype), beta, alpha)
+
+
+def cross(self: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """The cross products of vectors of three elements along a dimension."""
+    if self.dim() != other.dim():
+        raise RuntimeError(
+            f"linalg.cross: inputs must have the same number of dimensions, but got {self.dim()} and {other.dim()}"
+        )
+    d = wrap_dim(dim, self.dim())
+    if self.dim() == 0 or self.shape[d] != 3 or other.shape[d] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {self.shape[d] if self.dim() else 1} and "
+            f"{other.shape[d] if other.dim() else 1}"
+        )
+    a, b = self.roll([-1], [d]), other.roll([-1], [d])
+    result: Tensor = (self * b - a * other).roll([-1], [d])
+    return result
+
+
+def cross_default(self: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """As `cross`, along the first dimension of three elements if none is given."""
+    if dim is None:
+        shape = _core.broadcast_shapes(self.shape, other.shape)
+        dim = next((d for d, size in enumerate(shape) if size == 3), None)
+        if dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+    return cross(self, other, dim=dim)
+
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """Sums of products along a dimension, the first factor conjugated."""
+    first = ops.aten.conj(x) if x.is_complex() else x
+    result: Tensor = (first * y).sum([dim])
+    return result
+
+
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803 - PyTorch's name
+    """The powers of a vector's elements, a column each."""
+    if x.dim() != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    count = x.shape[0] if N is None else N
+    if count < 0:
+        raise RuntimeError("N must be non-negative.")
+    powers = ops.aten.arange(count, device=x.device)
+    result: Tensor = x.unsqueeze(1).pow(powers if increasing else powers.flip([0]))
+    return result
+
+
+def chain_matmul(matrices: Sequence[Tensor]) -> Tensor:
+    """The product of matrices."""
+    found = matrices[0]
+    for matrix in matrices[1:]:
+        found = ops.aten.mm(found, matrix)
+    return found

@@ -1,0 +1,419 @@
+"""Elements taken from and put to places along a dimension or in the flat tensor, by NumPy on the tensors' memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+from .._ops import ops
+from ._arrays import as_array, as_tensor, bits, moved
+from .indexing import _check_source, _lifted, _places
+from .reduction import wrap_dim
+
+_DTYPES = _core.dtypes
+_I64, _I32, _BF16, _BOOL = (_DTYPES[name] for name in ("int64", "int32", "bfloat16", "bool"))
+_REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
+def _write(self: Tensor, array: Any) -> Tensor:
+    """An array that `as_array` gave, changed, back into the tensor: bfloat16 was converted."""
+    if self.dtype is _BF16:
+        self.copy_(as_tensor(array, self.dtype))
+    return self
+
+
+def _flat_index(self: Tensor, index: Tensor) -> Any:
+    if index.dtype is not _I64:
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {index.dtype}")
+    places = bits(index)
+    size = self.numel()
+    if places.size and not size:
+        raise IndexError("take(): tried to take from an empty tensor")
+    if places.size and (places.min() < -size or places.max() >= size):
+        wrong = places[(places < -size) | (places >= size)].flat[0]
+        raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {size} elements.")
+    return places
+
+
+def take(self: Tensor, index: Tensor) -> Tensor:
+    """Elements of the flat tensor."""
+    places = _flat_index(self, index)
+    array = bits(self).reshape(-1)
+    return moved(array[places], self.dtype)
+
+
+def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """Elements written to, or added at, places of the flat tensor."""
+    import numpy as np
+
+    if index.numel() != source.numel():
+        raise IndexError(
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source.numel()}, index.numel() = {index.numel()}"
+        )
+    if self.dtype is not source.dtype:
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {self.dtype} and "
+            "source.dtype = "
+            f"{source.dtype}"
+        )
+    places = _flat_index(self, index).reshape(-1)
+    where = np.unravel_index(places % max(self.numel(), 1), tuple(self.shape)) if self.dim() else ()
+    if not places.size:
+        return self
+    if accumulate:
+        array = as_array(self)
+        np.add.at(array, where if self.dim() else (np.zeros(places.size, int),), as_array(source).reshape(-1)) if (
+            self.dim()
+        ) else array.__iadd__(as_array(source).sum())
+        return _write(self, array)
+    bits(self)[where if self.dim() else ...] = bits(source).reshape(-1)[-1 if not self.dim() else slice(None)]
+    return self
+
+
+def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """As `gather`, with both broadcast against one another; without a dimension of the flat tensors."""
+    if indices.dtype not in (_I64, _I32):
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
+    if dim is None:
+        flat: Tensor = self.reshape((-1,)).gather(0, indices.reshape((-1,)))
+        return flat
+    if self.dim() != indices.dim():
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{self.dim()} dimensions for input, and {indices.dim()} dimensions for indices"
+        )
+    d = wrap_dim(dim, self.dim())
+    own, places = list(self.shape), list(indices.shape)
+    own[d] = places[d] = 1
+    shape = list(_core.broadcast_shapes(own, places))
+    whole = shape.copy()
+    whole[d], shape[d] = self.shape[d], indices.shape[d]
+    wrapped = ops.aten.where(indices < 0, indices + self.shape[d], indices)
+    result: Tensor = self.expand(whole).gather(d, wrapped.expand(shape))
+    return result
+
+
+# ---------------------------------------------------------------- scatter
+def scatter_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """``src`` written along a dimension, at an index of its own each."""
+    d = wrap_dim(dim, self.dim())
+    if self.dtype is not src.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    if index.numel() == 0:
+        return self
+    target, where, source = _lifted(self), _lifted(index), _lifted(src)
+    _check_source(target, d, where, source)
+    if self.is_meta:
+        return self
+    bits(target)[_places(target, d, where)] = bits(source[tuple(slice(n) for n in where.shape)])
+    return self
+
+
+def scatter_value_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """A number written along a dimension, at each index."""
+    return scatter_(self, dim, index, _filled(self, index, value))
+
+
+def _filled(self: Tensor, index: Tensor, value: Any) -> Tensor:
+    """The number in a tensor of index's shape, without memory for each element."""
+    number = ops.aten.full([], value, dtype=self.dtype, device=self.device)
+    result: Tensor = number.expand(index.shape)
+    return result
+
+
+_BY_WORD = {"add": "sum", "multiply": "prod"}
+
+
+def scatter_reduce_by_word_(self: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor:
+    """``src`` added (``"add"``) or multiplied (``"multiply"``) along a dimension."""
+    if reduce not in _BY_WORD:
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    return scatter_reduce_(self, dim, index, src, _BY_WORD[reduce])
+
+
+def scatter_value_reduce_(self: Tensor, dim: int, index: Tensor, value: Any, *, reduce: str) -> Tensor:
+    """A number added or multiplied along a dimension."""
+    return scatter_reduce_by_word_(self, dim, index, _filled(self, index, value), reduce=reduce)
+
+
+def scatter_reduce_(
+    self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """``src`` reduced along a dimension, at an index of its own each, with what is there or in its place."""
+    d = wrap_dim(dim, self.dim())
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
+    if self.dtype is not src.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    if index.numel() == 0:
+        return self
+    target, where, source = _lifted(self), _lifted(index), _lifted(src)
+    _check_source(target, d, where, source)
+    if self.is_meta:
+        return self
+    array = as_array(target)
+    places = _places(target, d, where)
+    part = as_array(source[tuple(slice(n) for n in where.shape)])
+    _reduce_at(array, places, part, reduce, include_self)
+    _write(target, array)
+    return self
+
+
+def scatter_reduce(
+    self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """As `scatter_reduce_`, into a copy."""
+    return scatter_reduce_(self.clone(), dim, index, src, reduce, include_self=include_self)
+
+
+def _reduce_at(array: Any, places: Any, part: Any, reduce: str, include_self: bool) -> None:
+    """Values reduced into an array at places, which may repeat."""
+    import numpy as np
+
+    starts = {"sum": 0, "mean": 0, "prod": 1}
+    if not include_self:
+        if reduce in starts:
+            array[places] = starts[reduce]
+        elif array.dtype.kind == "f":
+            array[places] = -np.inf if reduce == "amax" else np.inf
+        elif array.dtype.kind == "b":
+            array[places] = reduce == "amin"
+        else:
+            limits = np.iinfo(array.dtype)
+            array[places] = limits.min if reduce == "amax" else limits.max
+    combine: Any = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}[reduce]
+    combine.at(array, places, part)
+    if reduce == "mean":
+        counts = np.zeros(array.shape, "int64")
+        np.add.at(counts, places, 1)
+        counts = np.maximum(counts + (1 if include_self else 0), 1)
+        hit = counts > (1 if include_self else 0)
+        divided = array / counts if array.dtype.kind in "fc" else array // counts
+        array[...] = np.where(hit, divided, array)
+
+
+def scatter_reduce_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    """The gradients of what was there and of ``src``."""
+    self, index, src, result = ctx.saved_tensors
+    dim, reduce, include = ctx.dim, ctx.reduce, ctx.include_self
+    aten = ops.aten
+    if not index.numel():
+        return grad, None, None, grad.new_zeros(src.shape), None, None
+    own, theirs = _reduced_gradients(aten, grad, self, index, src, result, dim, reduce, include)
+    if not include:
+        own = own.scatter(dim, index, 0)
+    return own, None, None, theirs, None, None
+
+
+def _reduced_gradients(
+    aten: Any,
+    grad: Tensor,
+    self: Tensor,
+    index: Tensor,
+    src: Tensor,
+    result: Tensor,
+    dim: int,
+    reduce: str,
+    include: bool,
+) -> tuple[Tensor, Tensor]:
+    if reduce == "sum":
+        return grad, grad.gather(dim, index)
+    if reduce == "mean":
+        counts = aten.ones_like(grad) if include else aten.zeros_like(grad)
+        counts = counts.scatter_add(dim, index, aten.ones_like(src))
+        counts = counts.masked_fill(counts == 0, 1)
+        return grad / counts, (grad / counts).gather(dim, index)
+    if reduce == "prod":
+        base = self if include else self.scatter(dim, index, 1)
+        zero = src == 0
+        ones = aten.where(zero, 1.0, src)
+        product = base.scatter_reduce(dim, index, ones, "prod", include_self=True)
+        zeros = aten.zeros_like(base).scatter_add(dim, index, zero.to(src.dtype))
+        here, own = zeros.gather(dim, index), (grad * result / self).masked_fill(self == 0, 0)
+        others = aten.where(
+            zero, product.gather(dim, index) * (here == 1), product.gather(dim, index) / ones * (here == 0)
+        )
+        if include:
+            alone = aten.ones_like(self).scatter_reduce(dim, index, src, "prod", include_self=True)
+            own = grad * alone
+        return own, grad.gather(dim, index) * others
+    value = result.gather(dim, index)
+    hits = (src == value).to(grad.dtype)
+    self_hits = (self == result).to(grad.dtype)
+    count = (self_hits if include else self_hits.scatter(dim, index, 0)).scatter_add(dim, index, hits)
+    share = grad / count.masked_fill(count == 0, 1)
+    return self_hits * share, hits * share.gather(dim, index)
+
+
+def scatter_reduce_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the tensors, the dimension and how it is reduced."""
+    self, ctx.dim, index, src, ctx.reduce, ctx.include_self = inputs
+    ctx.save_for_backward(self, index, src, output)
+
+
+# ---------------------------------------------------------------- slices
+def _slices(name: str, self: Tensor, dim: int, index: Tensor) -> tuple[int, Any]:
+    """The dimension, and the checked indices of its slices."""
+    d = wrap_dim(dim, self.dim())
+    if index.dim() > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.dim()}")
+    if index.dtype not in (_I64, _I32):
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {index.dtype}")
+    places = bits(index).reshape(-1)
+    size = self.shape[d] if self.dim() else 1
+    if places.size and (places.min() < -size or places.max() >= size):
+        wrong = places[(places < -size) | (places >= size)].flat[0]
+        raise IndexError(f"{name}(): index {wrong} is out of range for dimension {d} with size {size}")
+    return d, places
+
+
+def _check_slices(name: str, self: Tensor, d: int, index: Tensor, source: Tensor) -> None:
+    if self.dtype is not source.dtype:
+        raise RuntimeError(
+            f"{name}(): self and source expected to have the same dtype, but got (self) {self.dtype} and (source) "
+            f"{source.dtype}"
+        )
+    count = index.numel()
+    given = source.shape[d] if source.dim() else 1
+    if given != count:
+        error = IndexError if name == "index_copy_" else RuntimeError
+        raise error(
+            f"{name}(): Number of indices ({count}) should be equal to source.size(dim): ({given}), for dim: {d}"
+        )
+    own = [n for k, n in enumerate(self.shape) if k != d]
+    theirs = [n for k, n in enumerate(source.shape) if k != d]
+    if self.dim() and source.dim() and own != theirs:
+        raise RuntimeError(
+            f"{name}(): Source and destination tensors must have the same slice shapes. Got slices {own} and {theirs} "
+            f"along dimension {d}"
+        )
+
+
+def _at(self: Tensor, d: int, places: Any) -> tuple[Any, ...]:
+    return (*(slice(None),) * d, places) if self.dim() else (...,)
+
+
+def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """``alpha * source`` added slice by slice."""
+    import numpy as np
+
+    d, places = _slices("index_add_", self, dim, index)
+    _check_slices("index_add_", self, d, index, source)
+    if self.is_meta:
+        return self
+    target, given = _lifted(self), as_array(source)
+    array = as_array(target)
+    if given.ndim < array.ndim:
+        given = given.reshape((1,) * (array.ndim - given.ndim) + given.shape)
+    if self.dtype is _BOOL:
+        np.logical_or.at(array, _at(target, d, places), given & bool(alpha))
+    else:
+        np.add.at(array, _at(target, d, places), given * np.asarray(alpha).astype(given.dtype))
+    _write(target, array)
+    return self
+
+
+def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """Slices written over."""
+    d, places = _slices("index_copy_", self, dim, index)
+    if self.dim() and source.dim() and self.dim() != source.dim():
+        raise IndexError(
+            f"index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+            f"dimensionality ({source.dim()}), destination dimensionality ({self.dim()})"
+        )
+    _check_slices("index_copy_", self, d, index, source)
+    if not self.is_meta:
+        bits(self)[_at(self, d, places)] = (
+            bits(source).reshape(-1)[0] if not self.dim() and source.dim() else bits(source)
+        )
+    return self
+
+
+def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """Slices filled with a number."""
+    d, places = _slices("index_fill_", self, dim, index)
+    if index.dtype is not _I64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if self.numel() and not self.is_meta and places.size:
+        number = ops.aten.full([], value, dtype=self.dtype)
+        bits(self)[_at(self, d, places)] = bits(number)
+    return self
+
+
+def index_fill_tensor_(self: Tensor, dim: int, index: Tensor, value: Tensor) -> Tensor:
+    """Slices filled with the value of a tensor without dimensions."""
+    if value.dim():
+        raise RuntimeError(f"Only supports 0-dimension value tensor, but got tensor with {value.dim()} dimension(s).")
+    return index_fill_(self, dim, index, value.item())
+
+
+def index_reduce(
+    self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """``source`` reduced slice by slice into a copy."""
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    d, _ = _slices("index_reduce_", self, dim, index)
+    _check_slices("index_reduce_", self, d, index, source)
+    places = index.to(_I64).reshape([-1 if k == d else 1 for k in range(max(self.dim(), 1))])
+    spread = places.expand(source.shape) if source.dim() else places.reshape(())
+    result: Tensor = ops.aten.scatter_reduce.two(self, dim, spread, source, reduce, include_self=include_self)
+    return result
+
+
+# ---------------------------------------------------------------- masks
+def masked_select(self: Tensor, mask: Tensor) -> Tensor:
+    """The elements where a mask holds; both are broadcast."""
+    if mask.dtype is not _BOOL:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    shape = _core.broadcast_shapes(self.shape, mask.shape)
+    wide, chosen = self.expand(shape), mask.expand(shape)
+    if not shape:
+        wide, chosen = wide.reshape((1,)), chosen.reshape((1,))
+    result: Tensor = ops.aten.index.Tensor(wide, [chosen])
+    return result
+
+
+def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """Elements of ``source``, in their order, where a mask holds."""
+    import numpy as np
+
+    if self.dtype is not source.dtype:
+        raise RuntimeError(
+            f"masked_scatter_: expected self and source to have same dtypes but got {self.dtype} and {source.dtype}"
+        )
+    if mask.dtype is not _BOOL:
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype}")
+    where = np.broadcast_to(bits(mask), tuple(self.shape))
+    count = int(where.sum())
+    if count > source.numel():
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    bits(self)[where] = bits(source).reshape(-1)[:count]
+    return self
+
+
+def masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """As `masked_scatter_`, into a copy; mask and tensor are broadcast."""
+    shape = _core.broadcast_shapes(self.shape, mask.shape)
+    result: Tensor = ops.aten.masked_scatter_(self.expand(shape).clone(), mask.expand(shape), source)
+    return result
+
+
+def masked_scatter_backward(grad_output: Tensor, mask: Tensor, sizes: Any) -> Tensor:
+    """The gradient of `masked_scatter`'s source: that of the places it went to, and zeros."""
+    shape = grad_output.shape
+    taken = grad_output.masked_select(mask.expand(shape))
+    count = 1
+    for size in sizes:
+        count *= size
+    rest = grad_output.new_zeros((count - taken.numel(),))
+    result: Tensor = ops.aten.cat([taken, rest]).reshape(sizes)
+    return result
+
+
+def argwhere(self: Tensor) -> Tensor:
+    """The indices of all elements that are not 0, a row each."""
+    result: Tensor = self.nonzero()
+    return result

@@ -1,0 +1,210 @@
+"""Special functions, by SciPy, which is imported when the first of them is called."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+from .._ops import ops
+from ._arrays import as_array, as_tensor
+
+_DTYPES = _core.dtypes
+_BF16, _F64 = _DTYPES["bfloat16"], _DTYPES["float64"]
+
+
+@functools.cache
+def _scipy() -> Any:
+    from scipy import special  # type: ignore[import-untyped,unused-ignore]
+
+    return special
+
+
+def _floats(tensor: Tensor) -> Any:
+    """The elements in a dtype that SciPy computes in: half precision as float32."""
+    array = as_array(tensor)
+    if tensor.dtype is _F64:
+        return array
+    return array if array.dtype == "float32" else array.astype("float32")
+
+
+def _dtype(*tensors: Tensor) -> Any:
+    """Of a result: floating-point, of integers too."""
+    found = _core.common_dtype(*tensors)
+    return found if found.is_floating_point else _core.common_dtype(*tensors, 1.0)
+
+
+def _of_one(name: str, function: Callable[[Any, Any], Any] | None = None) -> Callable[[Tensor], Tensor]:
+    """SciPy's function of that name as a kernel; in its place ``function`` is called, with the module and an array."""
+
+    def kernel(self: Tensor) -> Tensor:
+        target = _dtype(self)
+        array = _floats(self.to(target))
+        with _quiet():
+            found = getattr(_scipy(), name)(array) if function is None else function(_scipy(), array)
+        return as_tensor(found, target)
+
+    kernel.__name__ = kernel.__qualname__ = name
+    kernel.__doc__ = f"SciPy's ``{name}`` of each element."
+    return kernel
+
+
+def _of_two(name: str, function: Callable[[Any, Any, Any], Any] | None = None) -> Callable[[Tensor, Tensor], Tensor]:
+    """As `_of_one`, of two tensors."""
+
+    def kernel(self: Tensor, other: Tensor) -> Tensor:
+        target = _dtype(self, other)
+        first, second = _floats(self.to(target)), _floats(other.to(target))
+        with _quiet():
+            found = getattr(_scipy(), name)(first, second) if function is None else function(_scipy(), first, second)
+        return as_tensor(found, target)
+
+    kernel.__name__ = kernel.__qualname__ = name
+    kernel.__doc__ = f"SciPy's ``{name}`` of elements."
+    return kernel
+
+
+def _quiet() -> Any:
+    import numpy as np
+
+    return np.errstate(all="ignore")
+
+
+erfinv, digamma, erfcx = _of_one("erfinv"), _of_one("psi"), _of_one("erfcx")
+i0, i0e, i1, i1e = _of_one("i0"), _of_one("i0e"), _of_one("i1"), _of_one("i1e")
+modified_bessel_i0, modified_bessel_i1 = i0, i1
+modified_bessel_k0, modified_bessel_k1 = _of_one("k0"), _of_one("k1")
+scaled_modified_bessel_k0, scaled_modified_bessel_k1 = _of_one("k0e"), _of_one("k1e")
+bessel_j0, bessel_j1, bessel_y0, bessel_y1 = _of_one("j0"), _of_one("j1"), _of_one("y0"), _of_one("y1")
+airy_ai = _of_one("airy", lambda scipy, x: scipy.airy(x)[0])
+spherical_bessel_j0 = _of_one("spherical_jn", lambda scipy, x: _sinc(x))
+ndtri, log_ndtr, entr = _of_one("ndtri"), _of_one("log_ndtr"), _of_one("entr")
+igamma, igammac = _of_two("gammainc"), _of_two("gammaincc")
+zeta = _of_two("zeta", lambda scipy, x, q: _zeta(scipy, x, q))
+xlog1py = _of_two("xlog1py")
+
+
+def _sinc(x: Any) -> Any:
+    import numpy as np
+
+    return np.where(x == 0, 1, np.where(np.isinf(x), 0, np.sin(x) / np.where(x == 0, 1, x)))
+
+
+def _zeta(scipy: Any, x: Any, q: Any) -> Any:
+    """Of a negative ``q`` SciPy has nothing: whole steps up to a positive one are added."""
+    import numpy as np
+
+    found = scipy.zeta(x, q)
+    low = (q < 0) & (q != np.floor(q)) & (x == np.floor(x)) & (x > 1)
+    if not np.any(low):
+        return found
+    x, q, low = np.broadcast_arrays(x, q, low)
+    found = np.array(np.broadcast_to(found, low.shape))
+    for at in zip(*np.nonzero(low), strict=True):
+        steps = math.ceil(-q[at])
+        terms = (q[at] + np.arange(steps)) ** -x[at]
+        found[at] = terms.sum() + scipy.zeta(x[at], q[at] + steps)
+    return found
+
+
+def polygamma(n: int, self: Tensor) -> Tensor:
+    """The n-th derivative of digamma."""
+    if n == 0:
+        return digamma(self)
+    if n == 1:
+        return _trigamma(self)
+    return _of_one("polygamma", lambda scipy, x: (-1.0) ** (n + 1) * scipy.gamma(n + 1.0) * scipy.zeta(n + 1, x))(self)
+
+
+def _reflected(scipy: Any, x: Any) -> Any:
+    """The derivative of digamma: below 1/2 by its reflection."""
+    import numpy as np
+
+    low = x < 0.5
+    wide = x.astype("float64")
+    there = scipy.zeta(2, np.where(low, 1 - wide, wide))
+    return np.where(low, (np.pi / np.sin(np.pi * wide)) ** 2 - there, there)
+
+
+_trigamma = _of_one("trigamma", _reflected)
+
+
+def mvlgamma(self: Tensor, p: int) -> Tensor:
+    """The sum of lgamma(x - j / 2) for j below p, and the logarithm of a power of pi."""
+    aten = ops.aten
+    steps = aten.arange(-p / 2.0 + 0.5, 0.5, 0.5, dtype=_core.common_dtype(self, 1.0), device=self.device)
+    shifted = aten.lgamma(self.unsqueeze(-1) + steps)
+    result: Tensor = shifted.sum(-1) + p * (p - 1) * math.log(math.pi) / 4
+    return result
+
+
+def frexp(self: Tensor) -> tuple[Tensor, Tensor]:
+    """Mantissas and exponents."""
+    import numpy as np
+
+    mantissa, exponent = np.frexp(as_array(self))
+    return as_tensor(mantissa, self.dtype), as_tensor(exponent, _DTYPES["int32"])
+
+
+def nan_to_num(self: Tensor, nan: float | None, posinf: float | None, neginf: float | None) -> Tensor:
+    """What is no number replaced."""
+    if not (self.is_floating_point() or self.is_complex()):
+        return self.clone()  # type: ignore[no-any-return]
+    import numpy as np
+
+    real = {"complex64": "float32", "complex128": "float64"}.get(str(self.dtype)[6:], str(self.dtype)[6:])
+    top = 3.3895313892515355e38 if real == "bfloat16" else float(np.finfo(real).max)
+    low, high = -top if neginf is None else neginf, top if posinf is None else posinf
+    found = np.nan_to_num(as_array(self), nan=0.0 if nan is None else nan, posinf=high, neginf=low)
+    return as_tensor(found, self.dtype)
+
+
+# ---------------------------------------------------------------- orthogonal polynomials
+def _polynomial(name: str, start: Callable[[Any], Any], step: Callable[[int, Any, Any, Any], Any]) -> Any:
+    """A kernel of p(x, n) by a recurrence: ``start(x)`` is p1, ``step(k, x, p[k], p[k-1])`` is p[k+1]; p0 is 1."""
+
+    def values(scipy: Any, x: Any, n: Any) -> Any:
+        import numpy as np
+
+        x, degree = np.broadcast_arrays(x, n)
+        degree = np.trunc(degree).astype("int64")
+        before, now = np.ones_like(x), start(x)
+        found = np.where(degree < 0, np.zeros_like(x), np.where(degree == 0, before, now))
+        for k in range(1, int(min(degree.max(initial=0), _HIGHEST))):
+            before, now = now, step(k, x, now, before)
+            found = np.where(degree == k + 1, now, found)
+        return found
+
+    return _of_two(name, values)
+
+
+_HIGHEST = 1024  # degree: above it the recurrences have lost all digits
+
+
+def _chebyshev(k: int, x: Any, now: Any, before: Any) -> Any:
+    return 2 * x * now - before
+
+
+def _shifted(start: Callable[[Any], Any]) -> tuple[Callable[[Any], Any], Callable[[int, Any, Any, Any], Any]]:
+    return lambda x: start(2 * x - 1), lambda k, x, now, before: 2 * (2 * x - 1) * now - before
+
+
+chebyshev_polynomial_t = _polynomial("chebyshev_polynomial_t", lambda x: x, _chebyshev)
+chebyshev_polynomial_u = _polynomial("chebyshev_polynomial_u", lambda x: 2 * x, _chebyshev)
+chebyshev_polynomial_v = _polynomial("chebyshev_polynomial_v", lambda x: 2 * x - 1, _chebyshev)
+chebyshev_polynomial_w = _polynomial("chebyshev_polynomial_w", lambda x: 2 * x + 1, _chebyshev)
+shifted_chebyshev_polynomial_t = _polynomial("shifted_chebyshev_polynomial_t", *_shifted(lambda x: x))
+shifted_chebyshev_polynomial_u = _polynomial("shifted_chebyshev_polynomial_u", *_shifted(lambda x: 2 * x))
+shifted_chebyshev_polynomial_v = _polynomial("shifted_chebyshev_polynomial_v", *_shifted(lambda x: 2 * x - 1))
+shifted_chebyshev_polynomial_w = _polynomial("shifted_chebyshev_polynomial_w", *_shifted(lambda x: 2 * x + 1))
+hermite_polynomial_h = _polynomial("hermite_polynomial_h", lambda x: 2 * x, lambda k, x, p, q: 2 * (x * p - k * q))
+hermite_polynomial_he = _polynomial("hermite_polynomial_he", lambda x: x, lambda k, x, p, q: x * p - k * q)
+laguerre_polynomial_l = _polynomial(
+    "laguerre_polynomial_l", lambda x: 1 - x, lambda k, x, p, q: ((2 * k + 1 - x) * p - k * q) / (k + 1)
+)
+legendre_polynomial_p = _polynomial(
+    "legendre_polynomial_p", lambda x: x, lambda k, x, p, q: ((2 * k + 1) * x * p - k * q) / (k + 1)
+)

@@ -1,0 +1,447 @@
+"""Means, deviations, quantiles, norms, distances and counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+from .._functional import norm, std, var
+from .._ops import ops
+from ._arrays import as_array, as_tensor, moved
+from .reduction import wrap_dim, wrap_dims
+
+_DTYPES = _core.dtypes
+_I64, _BOOL, _F64, _F32 = (_DTYPES[name] for name in ("int64", "bool", "float64", "float32"))
+
+
+# ---------------------------------------------------------------- sums and means
+def logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool = False) -> Tensor:
+    """log(sum(exp(x))) over dimensions, without overflow on the way."""
+    aten = ops.aten
+    given = self if self.is_floating_point() or self.is_complex() else self.to(_core.get_default_dtype())
+    dims = list(wrap_dims(dim, given.dim()))
+    if not given.numel():
+        total: Tensor = given.exp().sum(dims, keepdim).log()
+        return total
+    top = given.detach().amax(dims, True)
+    top = aten.where(top.abs() == math.inf, 0.0, top)
+    found = (given - top).exp().sum(dims, keepdim).log()
+    result: Tensor = found + (top if keepdim or not given.dim() else top.squeeze(dims))
+    return result
+
+
+def nansum(self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Sums over dimensions of what is not NaN."""
+    if self.is_complex():
+        raise RuntimeError("nansum does not support complex inputs")
+    given = ops.aten.where(self.isnan(), 0.0, self) if self.is_floating_point() else self
+    result: Tensor = ops.aten.sum.dim_IntList(given, dim, keepdim, dtype=dtype)
+    return result
+
+
+def nanmean(self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Means over dimensions of what is not NaN."""
+    if not self.is_floating_point() and not self.is_complex():
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {self.dtype}")
+    counts = (~self.detach().isnan()).sum(dim, keepdim)
+    result: Tensor = ops.aten.nansum(self, dim, keepdim, dtype=dtype) / counts
+    return result
+
+
+def count_nonzero(self: Tensor, dim: Sequence[int]) -> Tensor:
+    """How many elements are not 0, over dimensions."""
+    result: Tensor = (self != 0).sum(list(dim) or None)
+    return result
+
+
+def count_nonzero_dim(self: Tensor, dim: int | None = None) -> Tensor:
+    """How many elements are not 0, over a dimension or all."""
+    return count_nonzero(self, () if dim is None else (dim,))
+
+
+def aminmax(self: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The least and the largest elements."""
+    if self.is_complex():
+        raise NotImplementedError(f"aminmax() is not implemented for {self.dtype}")
+    if dim is None:
+        if not self.numel():
+            raise RuntimeError(
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+            )
+        dims: list[int] = []
+    else:
+        d = wrap_dim(dim, self.dim())
+        if self.dim() and not self.shape[d]:
+            raise IndexError(f"aminmax(): Expected reduction dim {d} to have non-zero size.")
+        dims = [d]
+    return ops.aten.amin(self, dims, keepdim), ops.aten.amax(self, dims, keepdim)
+
+
+def _spread_of(name: str, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> tuple[Tensor, Tensor]:
+    if not self.is_floating_point() and not self.is_complex():
+        raise RuntimeError(f"{name} only support floating point and complex dtypes")
+    function = var if name == "var_mean" else std
+    spread = function(self, dim, correction=correction, keepdim=keepdim)
+    dims = list(wrap_dims(dim, self.dim()))
+    return spread, self.mean(dims, keepdim)
+
+
+def std_mean(self: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The standard deviation and the mean."""
+    return _spread_of("std_mean", self, dim, correction, keepdim)
+
+
+def var_mean(self: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The variance and the mean."""
+    return _spread_of("var_mean", self, dim, correction, keepdim)
+
+
+def std_mean_unbiased(self: Tensor, unbiased: bool = True) -> tuple[Tensor, Tensor]:
+    """As `std_mean`, with a correction of 1 or none."""
+    return _spread_of("std_mean", self, None, int(unbiased), False)
+
+
+def var_mean_unbiased(self: Tensor, unbiased: bool = True) -> tuple[Tensor, Tensor]:
+    """As `var_mean`, with a correction of 1 or none."""
+    return _spread_of("var_mean", self, None, int(unbiased), False)
+
+
+def std_mean_dim(self: Tensor, dim: Any, unbiased: bool = True, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """As `std_mean`, over dimensions."""
+    return _spread_of("std_mean", self, dim, int(unbiased), keepdim)
+
+
+def var_mean_dim(self: Tensor, dim: Any, unbiased: bool = True, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """As `var_mean`, over dimensions."""
+    return _spread_of("var_mean", self, dim, int(unbiased), keepdim)
+
+
+# ---------------------------------------------------------------- quantiles
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def quantile(
+    self: Tensor, q: Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """Elements at shares of the sorted ones along a dimension, or between two of them."""
+    return _quantile("quantile", self, q, dim, keepdim, interpolation)
+
+
+def nanquantile(
+    self: Tensor, q: Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """As `quantile`, of what is not NaN."""
+    return _quantile("nanquantile", self, q, dim, keepdim, interpolation)
+
+
+def quantile_scalar(
+    self: Tensor, q: float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """As `quantile`, at one share."""
+    return quantile(self, _share("quantile", self, q), dim, keepdim, interpolation=interpolation)
+
+
+def nanquantile_scalar(
+    self: Tensor, q: float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """As `nanquantile`, at one share."""
+    return nanquantile(self, _share("nanquantile", self, q), dim, keepdim, interpolation=interpolation)
+
+
+def _share(name: str, self: Tensor, q: float) -> Tensor:
+    if not 0 <= q <= 1:
+        raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
+    result: Tensor = ops.aten.scalar_tensor(q, dtype=self.dtype, device=self.device)
+    return result
+
+
+def _quantile(name: str, self: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
+    aten = ops.aten
+    if self.numel() == 0:
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    if q.dim() > 1:
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+    if self.dtype not in (_F32, _F64):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if q.dtype is not self.dtype:
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    if interpolation not in _INTERPOLATIONS:
+        raise RuntimeError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+        )
+    if q.numel() and not bool(((q >= 0) & (q <= 1)).all().item()):
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    given = self.reshape((-1,)) if dim is None else self.reshape((1,)) if not self.dim() else self
+    d = 0 if dim is None else wrap_dim(dim, self.dim())
+    shape = [1] * self.dim() if dim is None else [1 if k == d else n for k, n in enumerate(self.shape)]
+    rows = given.movedim(d, -1)
+    ordered = aten.sort.default(rows, -1)[0]
+    missing = ordered.detach().isnan()
+    size = rows.shape[-1]
+    last = (
+        (size - 1 - missing.sum([-1], True)).clamp_min(0)
+        if name == "nanquantile"
+        else aten.full([], size - 1, dtype=_I64)
+    )
+    ranks = q.reshape((-1,)) * last.to(self.dtype)
+    if name == "quantile":
+        ranks = aten.where(missing.any(-1, True), float(size - 1), ranks)
+    if interpolation == "nearest":
+        ranks = ranks.round()
+    elif interpolation == "lower":
+        ranks = ranks.floor()
+    elif interpolation == "higher":
+        ranks = ranks.ceil()
+    ranks = ranks.expand((*rows.shape[:-1], q.numel()))
+    below = ranks.floor().to(_I64)
+    values = ordered.gather(-1, below)
+    if interpolation in ("linear", "midpoint"):
+        weights = aten.full_like(ranks, 0.5) if interpolation == "midpoint" else ranks - below.to(self.dtype)
+        above = ordered.gather(-1, ranks.ceil().to(_I64))
+        values = aten.lerp(values, above, weights)
+    values = values.movedim(-1, 0)  # the shares first
+    whole = values.reshape((q.numel(), *shape)) if keepdim else values.reshape((q.numel(), *rows.shape[:-1]))
+    result: Tensor = whole if q.dim() else whole.squeeze(0)
+    if not keepdim and not self.dim():
+        result = result.reshape(tuple(q.shape))
+    return result
+
+
+# ---------------------------------------------------------------- norms and distances
+def linalg_vector_norm(
+    self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """The p-norm over dimensions of all elements, taken as a vector."""
+    if not self.is_floating_point() and not self.is_complex():
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {self.dtype}"
+        )
+    return norm(self, ord, dim, keepdim, dtype=dtype)
+
+
+def dist(self: Tensor, other: Tensor, p: Any = 2) -> Tensor:
+    """The p-norm of the difference."""
+    return norm(self - other, p)
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None) -> Tensor:
+    """The p-norms of the differences of all rows of two matrices, or of batches of them."""
+    if not (x1.is_floating_point() and x2.is_floating_point()):
+        raise RuntimeError(f"cdist only supports floating-point dtypes, X1 got: {x1.dtype}, X2 got: {x2.dtype}")
+    if x1.dim() < 2 or x2.dim() < 2:
+        raise RuntimeError(
+            f"cdist only supports at least 2D tensors, X{1 if x1.dim() < 2 else 2} got: {min(x1.dim(), x2.dim())}D"
+        )
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    if compute_mode is not None and compute_mode not in (0, 1, 2):
+        raise RuntimeError(f"possible modes: 0, 1, 2, but was: {compute_mode}")
+    aten = ops.aten
+    distance = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    if not distance.numel():
+        shape = _core.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+        empty: Tensor = x1.new_zeros((*shape, x1.shape[-2], x2.shape[-2]))
+        return empty
+    if p == 2:  # whose root has no slope at 0: there the gradient is 0
+        square = (distance * distance).sum([-1])
+        zero = square == 0
+        result: Tensor = aten.where(zero, 0.0, aten.where(zero, 1.0, square).sqrt())
+        return result
+    return norm(distance, p, -1)
+
+
+def renorm(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
+    """Slices along a dimension whose norm is above ``maxnorm`` scaled to it."""
+    if self.dim() < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.dim()} dimensions")
+    if isinstance(p, complex) or not p > 0:
+        raise RuntimeError(
+            "renorm: non-positive norm not supported" if not isinstance(p, complex) else "renorm: p must be real-valued"
+        )
+    if isinstance(maxnorm, complex):
+        raise RuntimeError("renorm: maxnorm must be real-valued")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    d = wrap_dim(dim, self.dim())
+    length = norm(self, p, [k for k in range(self.dim()) if k != d], True)
+    factor = ops.aten.where(length > maxnorm, maxnorm / (length + 1e-7), ops.aten.ones_like(length))
+    result: Tensor = self * factor
+    return result
+
+
+def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+    """The covariance of variables, a row of observations each."""
+    aten = ops.aten
+    if self.dim() > 2:
+        raise RuntimeError(
+            f"cov(): expected input to have two or fewer dimensions but got an input with {self.dim()} dimensions"
+        )
+    if self.dtype is _BOOL:
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    given = self.reshape((1, -1)) if self.dim() < 2 else self
+    count = given.shape[1]
+    weights: Tensor | None = None
+    if fweights is not None:
+        _check_weights("fweights", fweights, count)
+        if fweights.is_floating_point() or fweights.is_complex():
+            raise RuntimeError(
+                f"cov(): expected fweights to have integral dtype but got fweights with {fweights.dtype} dtype"
+            )
+        if fweights.numel() and bool((fweights < 0).any().item()):
+            raise RuntimeError("cov(): fweights cannot be negative")
+        weights = fweights
+    if aweights is not None:
+        _check_weights("aweights", aweights, count)
+        if not aweights.is_floating_point():
+            raise RuntimeError(
+                f"cov(): expected aweights to have floating point dtype but got aweights with {aweights.dtype} dtype"
+            )
+        if aweights.numel() and bool((aweights < 0).any().item()):
+            raise RuntimeError("cov(): aweights cannot be negative")
+        weights = aweights if weights is None else weights * aweights
+    if not (given.is_floating_point() or given.is_complex()):
+        given = given.to(_core.get_default_dtype())
+    if weights is not None:
+        weights = weights.to(given.dtype)
+    total = aten.full([], count, dtype=given.dtype) if weights is None else weights.sum()
+    mean = given.sum([1]) / total if weights is None else (given * weights).sum([1]) / total
+    if weights is not None and aweights is not None and correction:
+        degrees = total - correction * (weights * aweights.to(given.dtype)).sum() / total
+    else:
+        degrees = total - correction
+    if float(degrees.detach().item().real) <= 0:
+        import warnings
+
+        warnings.warn(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
+            stacklevel=2,
+        )
+        degrees = aten.zeros_like(degrees)
+    distance = given - mean.unsqueeze(1)
+    scaled = distance if weights is None else distance * weights
+    other = aten.conj(scaled.t()) if scaled.is_complex() else scaled.t()
+    result: Tensor = (aten.mm(distance, other) / degrees).squeeze()
+    return result
+
+
+def _check_weights(name: str, weights: Tensor, count: int) -> None:
+    if weights.dim() > 1:
+        raise RuntimeError(
+            f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.dim()} dimensions"
+        )
+    if weights.numel() != count:
+        raise RuntimeError(
+            f"cov(): expected {name} to have the same numel as there are observations in the input but got "
+            f"{weights.numel()} != {count}"
+        )
+
+
+def corrcoef(self: Tensor) -> Tensor:
+    """The correlation of variables, a row of observations each."""
+    if self.dim() > 2:
+        raise RuntimeError(
+            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {self.dim()} dimensions"
+        )
+    found = ops.aten.cov(self)
+    if not found.dim():
+        single: Tensor = found / found
+        return single
+    deviation = found.diagonal()
+    deviation = (ops.aten.real(deviation) if found.is_complex() else deviation).sqrt()
+    result: Tensor = found / deviation.reshape((-1, 1)) / deviation.reshape((1, -1))
+    return result if result.is_complex() else result.clip(-1, 1)
+
+
+# ---------------------------------------------------------------- counts
+def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each number from 0 on is there, or the sum of its weights."""
+    import numpy as np
+
+    if self.dim() != 1 or self.is_floating_point() or self.is_complex():
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    array = as_array(self)
+    if array.size and array.min() < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is None:
+        return moved(np.bincount(array.astype("int64"), minlength=minlength), _I64)
+    if weights.dim() != 1 or weights.numel() != self.numel():
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    found = np.bincount(array.astype("int64"), as_array(weights).astype("float64"), minlength)
+    return as_tensor(found, _F32 if weights.dtype is _F32 else _F64)
+
+
+def histc(self: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
+    """How many elements are in each of ``bins`` parts of a range; that of the elements where its ends are equal."""
+    import numpy as np
+
+    if bins <= 0:
+        raise RuntimeError("bins must be > 0")
+    if self.dtype is _BOOL or self.is_complex():
+        raise NotImplementedError(f"histc() is not implemented for {self.dtype}")
+    array = as_array(self).reshape(-1)
+    low, high = _ends(array, min, max, 1)
+    array = array[(array >= low) & (array <= high)]
+    places = np.minimum(((array - low) * (bins / (high - low))).astype("int64"), bins - 1)
+    return as_tensor(np.bincount(places, minlength=bins), self.dtype)
+
+
+def _ends(array: Any, low: Any, high: Any, margin: float) -> tuple[float, float]:
+    """The ends of a range: those of the elements, ``margin`` further out where they are equal."""
+    if low == high and array.size:
+        low, high = array.min().item(), array.max().item()
+    if low == high:
+        low, high = low - margin, high + margin
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"range of [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError("max must be larger than min")
+    return low, high
+
+
+def histogram(
+    self: Tensor,
+    bins: int = 100,
+    *,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """How many elements, or which weights, are in each of ``bins`` parts of a range; and the parts' ends."""
+
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if range is not None and len(range) != 2:
+        raise RuntimeError(f"torch.histogram(): range should have 2 elements, but got {len(range)}")
+    ends = (0, 0) if range is None else range
+    low, high = _ends(as_array(self).reshape(-1), ends[0], ends[1], 0.5)
+    edges = ops.aten.linspace(low, high, bins + 1, dtype=self.dtype)
+    return histogram_of(self, edges, weight=weight, density=density)
+
+
+def histogram_of(
+    self: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: bool = False
+) -> tuple[Tensor, Tensor]:
+    """As `histogram`, between ends that are given."""
+    import numpy as np
+
+    for other in (bins, weight):
+        if other is not None and other.dtype is not self.dtype:
+            raise RuntimeError("torch.histogram(): input tensor and bins or weight tensor should have the same dtype")
+    if bins.dim() != 1 or not bins.numel():
+        raise RuntimeError("torch.histogram(): bins tensor should have one dimension, and elements")
+    if weight is not None and weight.shape != self.shape:
+        raise RuntimeError(
+            "torch.histogram(): if weight tensor is provided it should have the same shape as the input tensor"
+        )
+    if self.dtype not in (_F32, _F64):
+        raise NotImplementedError(f"histogram() is not implemented for {self.dtype}")
+    weights = None if weight is None else as_array(weight).reshape(-1)
+    found, _ = np.histogram(as_array(self).reshape(-1), as_array(bins), weights=weights, density=density)
+    return as_tensor(found, self.dtype), bins.clone()
