@@ -14,6 +14,7 @@ from . import (
     pointwise_binary,
     pointwise_ternary,
     pointwise_unary,
+    random,
     reduction,
     shape,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "pointwise_binary",
     "pointwise_ternary",
     "pointwise_unary",
+    "random",
     "reduction",
     "shape",
 ]

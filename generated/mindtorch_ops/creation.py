@@ -15,7 +15,6 @@ __all__ = [
     "_local_scalar_dense",
     "_to_copy",
     "arange",
-    "bernoulli_",
     "clone",
     "contiguous",
     "copy",
@@ -34,21 +33,13 @@ __all__ = [
     "new_full",
     "new_ones",
     "new_zeros",
-    "normal_",
     "ones",
     "ones_like",
-    "rand",
-    "rand_like",
-    "randint",
-    "randn",
-    "randn_like",
-    "randperm",
     "record_stream",
     "resize_",
     "scalar_tensor",
     "set_",
     "to",
-    "uniform_",
     "zero",
     "zero_",
     "zeros",
@@ -296,28 +287,6 @@ def full_like(op):
 
 
 @_lib.operator(
-    "rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-    "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-    tags="nondeterministic_seeded",
-)
-def rand_like(op):
-    """A tensor of self's size of random numbers from [0, 1)."""
-    op.python("mindtorch_v2.kernels.creation:rand_like", device="any")
-    op.not_differentiable()
-
-
-@_lib.operator(
-    "randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-    "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-    tags="nondeterministic_seeded",
-)
-def randn_like(op):
-    """A tensor of self's size of normally distributed random numbers."""
-    op.python("mindtorch_v2.kernels.creation:randn_like", device="any")
-    op.not_differentiable()
-
-
-@_lib.operator(
     "new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
     "pin_memory=None) -> Tensor",
     variants=("method",),
@@ -560,129 +529,6 @@ def resize_(op, self):
 
 
 @_lib.operator(
-    "rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) "
-    "-> Tensor",
-    tags="nondeterministic_seeded",
-)
-def rand(op):
-    """Random numbers, evenly distributed over [0, 1)."""
-    op.python("mindtorch_v2.kernels.random:rand", device="any")
-
-
-@_lib.operator(
-    "randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) "
-    "-> Tensor",
-    tags="nondeterministic_seeded",
-)
-def randn(op):
-    """Random numbers, normally distributed with mean 0 and variance 1."""
-    op.python("mindtorch_v2.kernels.random:randn", device="any")
-
-
-@_lib.operator(
-    "randint(SymInt high, SymInt[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? "
-    "pin_memory=None) -> Tensor",
-    tags="nondeterministic_seeded",
-)
-def _randint_default(op):
-    """Random integers from 0 to high - 1."""
-    op.python("mindtorch_v2.kernels.random:randint", device="any")
-
-
-@_lib.operator(
-    "randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? "
-    "device=None, bool? pin_memory=None) -> Tensor",
-    tags="nondeterministic_seeded",
-)
-def _randint_low(op):
-    """Random integers from low to high - 1."""
-    op.python("mindtorch_v2.kernels.random:randint_low", device="any")
-
-
-@_lib.operator(
-    "randperm(SymInt n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) "
-    "-> Tensor",
-    tags="nondeterministic_seeded",
-)
-def randperm(op):
-    """The integers from 0 to n - 1 in random order."""
-    op.python("mindtorch_v2.kernels.random:randperm", device="any")
-
-
-@_lib.operator(
-    "normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)",
-    tags="nondeterministic_seeded",
-    variants=("method",),
-)
-def normal_(op, self, std):
-    """Every element drawn from a normal distribution."""
-    op.check(std >= 0, message=f"normal expects std >= 0.0, but found std {std}")
-    op.check(
-        self.is_floating_point(),
-        message=f"normal_(): not implemented for {self.dtype}: it draws floating-point numbers",
-        error=NotImplementedError,
-    )
-    op.returns(self)
-    op.python("mindtorch_v2.kernels.random:normal_")
-
-    @op.gradient
-    def _(grad):
-        return {self: torch.ops.aten.zeros_like(grad)}
-
-
-@_lib.operator(
-    "uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)",
-    tags="nondeterministic_seeded",
-    variants=("method",),
-)
-def uniform_(op, self):
-    """Every element drawn evenly from [from, to)."""
-    op.check(
-        self.is_floating_point(),
-        message=f"uniform_(): not implemented for {self.dtype}: it draws floating-point numbers",
-        error=NotImplementedError,
-    )
-    op.returns(self)
-    op.python("mindtorch_v2.kernels.random:uniform_")
-
-    @op.gradient
-    def _(grad):
-        return {self: torch.ops.aten.zeros_like(grad)}
-
-
-@_lib.operator(
-    "bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)",
-    tags="nondeterministic_seeded",
-    variants=("method",),
-)
-def _bernoulli__float(op, self):
-    """Every element 1 with probability p, else 0."""
-    op.returns(self)
-    op.python("mindtorch_v2.kernels.random:bernoulli_")
-
-    @op.gradient
-    def _(grad):
-        return {self: torch.ops.aten.zeros_like(grad)}
-
-
-@_lib.operator(
-    "bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)",
-    tags="nondeterministic_seeded",
-    variants=("method",),
-    device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
-)
-def _bernoulli__tensor(op, self, p):
-    """Every element 1 with the probability that `p` has at its place, else 0."""
-    op.returns(self)
-    op.python("mindtorch_v2.kernels.random:bernoulli_at_")
-
-    @op.gradient
-    def _(grad):
-        return {self: torch.ops.aten.zeros_like(grad), p: torch.ops.aten.zeros(p.shape, dtype=p.dtype, device=p.device)}
-
-
-@_lib.operator(
     "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
     "memory_format=None) -> Tensor(a)"
 )
@@ -734,6 +580,4 @@ eye = torch.ops.aten.eye
 fill_ = torch.ops.aten.fill_
 fill = torch.ops.aten.fill
 set_ = torch.ops.aten.set_
-randint = torch.ops.aten.randint
-bernoulli_ = torch.ops.aten.bernoulli_
 to = torch.ops.aten.to

@@ -14,7 +14,6 @@ __all__ = [
     "_local_scalar_dense",
     "_to_copy",
     "arange",
-    "bernoulli_",
     "clone",
     "contiguous",
     "copy",
@@ -33,21 +32,13 @@ __all__ = [
     "new_full",
     "new_ones",
     "new_zeros",
-    "normal_",
     "ones",
     "ones_like",
-    "rand",
-    "rand_like",
-    "randint",
-    "randn",
-    "randn_like",
-    "randperm",
     "record_stream",
     "resize_",
     "scalar_tensor",
     "set_",
     "to",
-    "uniform_",
     "zero",
     "zero_",
     "zeros",
@@ -472,36 +463,6 @@ class _FullLike(OpOverload):
 
 full_like: _FullLike
 
-class _RandLike(OpOverload):
-    def __call__(
-        op,
-        self: Tensor,
-        *,
-        dtype: torch.dtype | None = None,
-        layout: Any = None,
-        device: torch.device | str | None = None,
-        pin_memory: bool | None = None,
-        memory_format: Any = None,
-    ) -> Tensor:
-        """A tensor of self's size of random numbers from [0, 1)."""
-
-rand_like: _RandLike
-
-class _RandnLike(OpOverload):
-    def __call__(
-        op,
-        self: Tensor,
-        *,
-        dtype: torch.dtype | None = None,
-        layout: Any = None,
-        device: torch.device | str | None = None,
-        pin_memory: bool | None = None,
-        memory_format: Any = None,
-    ) -> Tensor:
-        """A tensor of self's size of normally distributed random numbers."""
-
-randn_like: _RandnLike
-
 class _NewEmpty(OpOverload):
     def __call__(
         op,
@@ -721,138 +682,6 @@ class _ResizeInPlace(OpOverload):
         """A new contiguous shape in place; the storage grows where it must."""
 
 resize_: _ResizeInPlace
-
-class _Rand(OpOverload):
-    def __call__(
-        self,
-        size: Sequence[int],
-        *,
-        dtype: torch.dtype | None = None,
-        layout: Any = None,
-        device: torch.device | str | None = None,
-        pin_memory: bool | None = None,
-    ) -> Tensor:
-        """Random numbers, evenly distributed over [0, 1)."""
-
-rand: _Rand
-
-class _Randn(OpOverload):
-    def __call__(
-        self,
-        size: Sequence[int],
-        *,
-        dtype: torch.dtype | None = None,
-        layout: Any = None,
-        device: torch.device | str | None = None,
-        pin_memory: bool | None = None,
-    ) -> Tensor:
-        """Random numbers, normally distributed with mean 0 and variance 1."""
-
-randn: _Randn
-
-class _RandintDefault(OpOverload):
-    def __call__(
-        self,
-        high: int,
-        size: Sequence[int],
-        *,
-        dtype: torch.dtype | None = ...,
-        layout: Any = None,
-        device: torch.device | str | None = None,
-        pin_memory: bool | None = None,
-    ) -> Tensor: ...
-
-class _RandintLow(OpOverload):
-    def __call__(
-        self,
-        low: int,
-        high: int,
-        size: Sequence[int],
-        *,
-        dtype: torch.dtype | None = ...,
-        layout: Any = None,
-        device: torch.device | str | None = None,
-        pin_memory: bool | None = None,
-    ) -> Tensor: ...
-
-class _RandintOverloads(OpOverloadPacket):
-    default: _RandintDefault
-    low: _RandintLow
-
-class _Randint(_RandintOverloads):
-    @overload
-    def __call__(
-        self,
-        high: int,
-        size: Sequence[int],
-        *,
-        dtype: torch.dtype | None = ...,
-        layout: Any = None,
-        device: torch.device | str | None = None,
-        pin_memory: bool | None = None,
-    ) -> Tensor:
-        """Random integers from 0 to high - 1."""
-    @overload
-    def __call__(
-        self,
-        low: int,
-        high: int,
-        size: Sequence[int],
-        *,
-        dtype: torch.dtype | None = ...,
-        layout: Any = None,
-        device: torch.device | str | None = None,
-        pin_memory: bool | None = None,
-    ) -> Tensor:
-        """Random integers from low to high - 1."""
-
-randint: _Randint
-
-class _Randperm(OpOverload):
-    def __call__(
-        self,
-        n: int,
-        *,
-        dtype: torch.dtype | None = ...,
-        layout: Any = None,
-        device: torch.device | str | None = None,
-        pin_memory: bool | None = None,
-    ) -> Tensor:
-        """The integers from 0 to n - 1 in random order."""
-
-randperm: _Randperm
-
-class _NormalInPlace(OpOverload):
-    def __call__(op, self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
-        """Every element drawn from a normal distribution."""
-
-normal_: _NormalInPlace
-
-class _UniformInPlace(OpOverload):
-    def __call__(op, self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Tensor:
-        """Every element drawn evenly from [from, to)."""
-
-uniform_: _UniformInPlace
-
-class _BernoulliInPlaceFloat(OpOverload):
-    def __call__(op, self: Tensor, p: float = 0.5, *, generator: Any = None) -> Tensor: ...
-
-class _BernoulliInPlaceTensor(OpOverload):
-    def __call__(op, self: Tensor, p: Tensor, *, generator: Any = None) -> Tensor: ...
-
-class _BernoulliInPlaceOverloads(OpOverloadPacket):
-    float: _BernoulliInPlaceFloat
-    Tensor: _BernoulliInPlaceTensor
-
-class _BernoulliInPlace(_BernoulliInPlaceOverloads):
-    @overload
-    def __call__(op, self: Tensor, p: float = 0.5, *, generator: Any = None) -> Tensor:
-        """Every element 1 with probability p, else 0."""
-    @overload
-    def __call__(op, self: Tensor, p: Tensor, *, generator: Any = None) -> Tensor:
-        """Every element 1 with the probability that `p` has at its place, else 0."""
-
-bernoulli_: _BernoulliInPlace
 
 class _ToDtype(OpOverload):
     def __call__(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import all_of, any_of, desc, empty, i64, like, maximum, none_of, result_type
+from mindtorch_v2.library.definitions import all_of, any_of, desc, empty, i64, like, maximum, none_of
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "_log_softmax_backward_data",
     "_softmax",
     "_softmax_backward_data",
-    "dropout",
     "embedding",
     "linear",
     "log_softmax",
@@ -283,23 +282,6 @@ def embedding(op, weight, indices, sparse):
     op.backward(
         "mindtorch_v2.kernels.embedding:embedding_backward",
         setup_context="mindtorch_v2.kernels.embedding:embedding_setup",
-    )
-
-
-@_lib.operator("dropout(Tensor input, float p, bool train) -> Tensor", tags="nondeterministic_seeded")
-def dropout(op, input, p, train):
-    """With `train`, elements zeroed with probability p and the rest scaled by 1 / (1 - p)."""
-    op.check(all_of(p >= 0, p <= 1), message=f"dropout probability has to be between 0 and 1, but got {p}")
-    op.check(
-        any_of(none_of(train), p == 0, p == 1, input.is_floating_point(), input.is_complex(), input.numel() == 0),
-        message=f"result type {result_type(input, 1.0)} can't be cast to the desired output type {input.dtype}",
-    )
-    op.returns(
-        input
-        if any_of(none_of(train), p == 0, input.numel() == 0)
-        else input * torch.ops.aten.scalar_tensor(0, dtype=input.dtype, device=input.device)
-        if p == 1
-        else input * (torch.ops.aten.bernoulli_(torch.ops.aten.empty_like(input), 1 - p) / (1 - p))
     )
 
 

@@ -12,7 +12,6 @@ __all__ = [
     "_log_softmax_backward_data",
     "_softmax",
     "_softmax_backward_data",
-    "dropout",
     "embedding",
     "linear",
     "log_softmax",
@@ -142,9 +141,3 @@ class _Embedding(OpOverload):
         """Rows of `weight` at `indices`, in a new last dimension; the row `padding_idx` gets no gradient."""
 
 embedding: _Embedding
-
-class _Dropout(OpOverload):
-    def __call__(self, input: Tensor, p: float, train: bool) -> Tensor:
-        """With `train`, elements zeroed with probability p and the rest scaled by 1 / (1 - p)."""
-
-dropout: _Dropout

@@ -48,15 +48,16 @@ cdef extern from *:
     unsigned long long PyLong_AsUnsignedLongLong(object value) except? 0xFFFFFFFFFFFFFFFF
 
 cdef enum:                     # kinds of C types
-    C_PTR, C_HOST, C_DESC, C_CONTEXT, C_BOOL, C_I8, C_I16, C_I32, C_I64, C_U8, C_U16, C_U32, C_U64, C_F16, C_BF16, C_F32, C_F64
+    C_PTR, C_HOST, C_DESC, C_CONTEXT, C_GENERATOR, C_BOOL, C_I8, C_I16, C_I32, C_I64, C_U8, C_U16, C_U32, C_U64, C_F16,
+    C_BF16, C_F32, C_F64
 
 cdef enum:                     # what a conversion found
     CONVERTED, WRONG_TYPE, OUT_OF_RANGE
 
-cdef int64_t[17] INT_LOW = [0, 0, 0, 0, 0, -0x80, -0x8000, -0x80000000, -0x7FFFFFFFFFFFFFFF - 1, 0, 0, 0, 0, 0, 0, 0, 0]
-cdef int64_t[17] INT_HIGH = [0, 0, 0, 0, 0, 0x7F, 0x7FFF, 0x7FFFFFFF, 0x7FFFFFFFFFFFFFFF, 0xFF, 0xFFFF, 0xFFFFFFFF,
+cdef int64_t[18] INT_LOW = [0, 0, 0, 0, 0, 0, -0x80, -0x8000, -0x80000000, -0x7FFFFFFFFFFFFFFF - 1, 0, 0, 0, 0, 0, 0, 0, 0]
+cdef int64_t[18] INT_HIGH = [0, 0, 0, 0, 0, 0, 0x7F, 0x7FFF, 0x7FFFFFFF, 0x7FFFFFFFFFFFFFFF, 0xFF, 0xFFFF, 0xFFFFFFFF,
                              0x7FFFFFFFFFFFFFFF, 0, 0, 0, 0]
-cdef double[17] FLOAT_HIGH = [0] * 13 + [65504.0, 3.3895313892515355e38, 3.4028234663852886e38, 1.7976931348623157e308]
+cdef double[18] FLOAT_HIGH = [0] * 14 + [65504.0, 3.3895313892515355e38, 3.4028234663852886e38, 1.7976931348623157e308]
 cdef str SCALAR_NAMES = "f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, bool_"
 
 
@@ -66,12 +67,13 @@ cdef class CType:
 
     ``ptr`` takes a tensor, ``tensor_ptr(tensor)`` or None; ``host`` takes bytes-like data, passed by host address;
     ``desc`` takes a tensor of any strides, passed as ``const mt_tensor*``; ``context`` takes None, and passes what the
-    runtime says of where the kernel runs and what comes next, as ``const mt_context*``.
+    runtime says of where the kernel runs and what comes next, as ``const mt_context*``; ``generator`` takes a torch.Generator of
+    the CPU's or None, passed as ``mt_generator*``, whose lock is held meanwhile.
     """
 
     def __call__(self, value):
         cdef uint64_t bits
-        if self.kind <= C_CONTEXT:
+        if self.kind <= C_GENERATOR:
             raise TypeError(f"npu.{self.name} is not a scalar type: pass {EXPECTED[self.kind]} as the argument itself")
         if isinstance(value, TypedScalar):
             value = (<TypedScalar>value).value
@@ -104,14 +106,15 @@ cdef CType make_ctype(str name, int kind, int size):
 
 c_types = {t.name: t for t in (
     make_ctype("ptr", C_PTR, 8), make_ctype("host", C_HOST, 8), make_ctype("desc", C_DESC, 8),
-    make_ctype("context", C_CONTEXT, 8),
+    make_ctype("context", C_CONTEXT, 8), make_ctype("generator", C_GENERATOR, 8),
     make_ctype("bool_", C_BOOL, 1), make_ctype("f16", C_F16, 2), make_ctype("bf16", C_BF16, 2),
     make_ctype("f32", C_F32, 4), make_ctype("f64", C_F64, 8),
     make_ctype("i8", C_I8, 1), make_ctype("i16", C_I16, 2), make_ctype("i32", C_I32, 4), make_ctype("i64", C_I64, 8),
     make_ctype("u8", C_U8, 1), make_ctype("u16", C_U16, 2), make_ctype("u32", C_U32, 4), make_ctype("u64", C_U64, 8),
 )}
 cdef CType ctype_ptr = c_types["ptr"], ctype_host = c_types["host"]
-cdef list EXPECTED = ["a tensor, tensor_ptr(tensor) or None", "bytes-like data", "a tensor", "None", "a bool"] \
+cdef list EXPECTED = ["a tensor, tensor_ptr(tensor) or None", "bytes-like data", "a tensor", "None",
+                      "a torch.Generator or None", "a bool"] \
     + ["an int"] * 8 + ["a real number"] * 4
 
 

@@ -134,12 +134,13 @@ cdef int place_arguments(Kernel self) except -1:
             raise TypeError(f"kernel {self.name}, argument {i + 1}: expected a C type (ptr, host, desc, context, {SCALAR_NAMES}), "
                             f"got {describe(declared)}")
         t = <CType>declared
-        if t.kind == C_DESC and self.ascendc:
-            raise TypeError(f"kernel {self.name}, argument {i + 1}: npu.desc is for kernels of abi 'c'; an AscendC kernel "
-                            "takes npu.ptr")
+        if t.kind in (C_DESC, C_GENERATOR) and self.ascendc:
+            raise TypeError(f"kernel {self.name}, argument {i + 1}: npu.{t.name} is for kernels of abi 'c'; an "
+                            "AscendC kernel takes npu.ptr")
         self.kinds[i] = t.kind
         self.has_host = self.has_host or t.kind == C_HOST
         self.takes_context = self.takes_context or t.kind == C_CONTEXT
+        self.has_generator = self.has_generator or t.kind == C_GENERATOR
         # A half is _Float16 in C, but uint16_t in AscendC launch stubs; a bfloat16 is a struct of one uint16_t in both.
         if t.kind >= C_F32 or (t.kind == C_F16 and not self.ascendc):
             if floats < MT_FLOAT_REGISTERS:
@@ -223,7 +224,9 @@ cdef object launch_on_cpu(Kernel self, PyObject** args, Py_ssize_t n):
     address = self.address                                # while it is ours to read: another thread may find it, too
     call.elements, call.device = 0, 0
     fill_arguments(self, args, n, &call, held)
-    if call.elements < RELEASE_GIL_FROM:
+    if self.has_generator:
+        status = launch_drawing(self, args, n, &call)
+    elif call.elements < RELEASE_GIL_FROM:
         status = mt_invoke(address, &call.frame, self.floats, self.words)
     else:
         with nogil:
@@ -233,6 +236,23 @@ cdef object launch_on_cpu(Kernel self, PyObject** args, Py_ssize_t n):
         if status != 0:
             raise cold.kernel_failure(self, status, args, n)
     return None
+
+
+cdef int32_t launch_drawing(Kernel self, PyObject** args, Py_ssize_t n, Launch* call) except? -1:
+    """With the lock of the generator held that the kernel draws from."""
+    cdef int32_t status
+    cdef int i = 0
+    while self.kinds[i] != C_GENERATOR:
+        i += 1
+    source = cold.find_generator(<object>args[i])
+    (<uint64_t*>&call.frame)[self.slots[i]] = <uint64_t>cold.take_generator(<PyObject*>source)
+    if call.elements < RELEASE_GIL_FROM:
+        status = mt_invoke(self.address, &call.frame, self.floats, self.words)
+    else:
+        with nogil:
+            status = mt_invoke(self.address, &call.frame, self.floats, self.words)
+    cold.give_generator(<PyObject*>source)
+    return status
 
 
 cdef object launch_on_npu(Kernel self, uint32_t block_dim, PyObject** args, Py_ssize_t n, int index, tuple owner):
@@ -330,6 +350,8 @@ cdef int fill_arguments(Kernel self, PyObject** args, Py_ssize_t n, Launch* call
             if value is not None:
                 raise TypeError(f"{where(self, i)}: expected None, as the runtime says what the context is, got {describe(value)}")
             word[0] = <uint64_t>context_at(KEY_NPU if self.ascendc else KEY_CPU, -1)      # of an NPU: settled below
+            continue
+        if kind == C_GENERATOR:                     # its address is known once its lock is held
             continue
         if kind == C_HOST:
             word[0] = <uint64_t>host_address(self, i, value, held)

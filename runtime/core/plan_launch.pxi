@@ -36,7 +36,7 @@ cdef int launch_step(Program p, Frame* f, Step* s, Kernel k) except -1:
     cdef PyObject* t
     cdef int i, how, kind, status
     cdef int64_t elements = 0
-    if k.ascendc or k.has_host:
+    if k.ascendc or k.has_host or k.has_generator:
         return launch_boxed(p, f, s, k)
     if k.address == NULL:
         resolve_address(k)

@@ -224,6 +224,19 @@ cdef class UntypedStorage:
     def device(self):
         return self.dev
 
+    def untyped(self):
+        """The storage itself, which has no dtype."""
+        return self
+
+    def __getitem__(self, at):
+        """A byte; of a slice a storage over the same memory."""
+        return hook.storage_item(self, at)
+
+    @staticmethod
+    def from_file(filename, shared=False, nbytes=0):
+        """A storage over a file's first bytes, which are read as they are used; with `shared` writing writes to it."""
+        return hook.storage_from_file(filename, shared, nbytes)
+
     def __reduce__(self):
         return hook.reduce_storage(self)
 

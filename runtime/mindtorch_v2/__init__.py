@@ -18,6 +18,8 @@ from . import (  # noqa: F401  (these fill the hooks of the core)
     autograd,
     library,
     overrides,
+    random,
+    storage,
 )
 from ._core import (
     Size,
@@ -36,6 +38,7 @@ from ._core import (
 )
 from ._creation import *  # noqa: F403  (the functions that make tensors, listed in its __all__)
 from ._functional import *  # noqa: F403  (functions composed of operators, listed in its __all__)
+from ._generators import Generator, default_generator
 from ._ops import ops
 from ._pending import load as _load
 from ._pending import pending_functions as _pending_functions
@@ -51,9 +54,11 @@ from .autograd import (
 )
 from .backends._streams import Event, Stream
 from .library import Tag
+from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
 __all__ = [
     "Event",
+    "Generator",
     "Size",
     "Stream",
     "Tag",
@@ -61,25 +66,32 @@ __all__ = [
     "UntypedStorage",
     "autograd",
     "broadcast_shapes",
+    "default_generator",
     "device",
     "dtype",
     "enable_grad",
     "get_default_device",
     "get_default_dtype",
     "get_device_module",
+    "get_rng_state",
     "inference_mode",
+    "initial_seed",
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "is_tensor",
     "library",
+    "manual_seed",
     "no_grad",
     "ops",
     "overrides",
     "promote_types",
+    "random",
     "result_type",
+    "seed",
     "set_default_device",
     "set_default_dtype",
     "set_grad_enabled",
+    "set_rng_state",
 ]
 
 uint8, int8, int16, int32, int64 = (dtypes[n] for n in ("uint8", "int8", "int16", "int32", "int64"))
@@ -88,12 +100,15 @@ float16, bfloat16, float32, float64 = (dtypes[n] for n in ("float16", "bfloat16"
 complex64, complex128 = dtypes["complex64"], dtypes["complex128"]
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 cfloat, cdouble = complex64, complex128
+__version__ = "2.13.0+mindtorch"  # the PyTorch whose API this is: packages look at it
+TypedStorage = storage.TypedStorage
 bool = dtypes["bool"]
 inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 
 # Imported when first used: a script that needs none of them starts without them.
 _LAZY = frozenset(
-    ("amp", "cpu", "cuda", "func", "jit", "linalg", "mps", "nn", "npu", "optim", "profiler", "special", "utils")
+    ("amp", "cpu", "cuda", "func", "jit", "linalg", "mps", "nn", "npu", "optim", "profiler", "serialization", "special")
+    + ("utils",)
 )
 _LAZY_NAMES = {
     "autocast": "amp",
@@ -103,6 +118,8 @@ _LAZY_NAMES = {
     "get_autocast_dtype": "amp",
     "is_autocast_cache_enabled": "amp",
     "is_autocast_enabled": "amp",
+    "load": "serialization",
+    "save": "serialization",
     "set_autocast_cache_enabled": "amp",
     "set_autocast_dtype": "amp",
     "set_autocast_enabled": "amp",
@@ -139,6 +156,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _LAZY_NAMES:
         return getattr(importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
+    if name in storage.TYPED:
+        return storage.TYPED[name]
     operator = _pending_functions().get(name)
     if operator is not None and _load(operator):
         return globals()[name]

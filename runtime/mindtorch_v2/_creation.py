@@ -9,43 +9,42 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._argument_types import check_flag, names_wrong_types
-from ._core import Tensor
+from ._core import Tensor, UntypedStorage
 from ._core import device as Device
 from ._core import dtype as DType
 from ._hooks import hooks
 from ._numbers import PYTHON_TYPES, as_element
 from ._ops import ops
 from ._sequences import is_sequence, listed
-from .kernels.random import Generator, default_generator
+from .storage import view_of
 
 if TYPE_CHECKING:
     import numpy as np
 
 __all__ = [
-    "Generator",
     "arange",
     "as_tensor",
-    "default_generator",
+    "asarray",
     "empty",
     "empty_like",
     "empty_strided",
     "eye",
     "from_numpy",
+    "frombuffer",
     "full",
     "full_like",
-    "initial_seed",
     "linspace",
-    "manual_seed",
+    "normal",
     "ones",
     "ones_like",
     "rand",
     "rand_like",
     "randint",
+    "randint_like",
     "randn",
     "randn_like",
     "randperm",
     "scalar_tensor",
-    "seed",
     "tensor",
     "zeros",
     "zeros_like",
@@ -65,18 +64,25 @@ def _finished(result: Tensor, requires_grad: bool) -> Tensor:
 
 def _sized(name: str) -> Callable[..., Tensor]:
     """A creation function of a size given as one sequence or as separate integers."""
+    drawn = name in _RANDOM
+
+    make: Any = None
 
     def function(*size: Any, requires_grad: bool = False, **options: Any) -> Tensor:
-        check_flag(name, "requires_grad", requires_grad is not None and requires_grad)
+        nonlocal make
+        if requires_grad is not False:
+            check_flag(name, "requires_grad", requires_grad is not None and requires_grad)
+        if make is None:
+            make = getattr(ops.aten, name)
         if not size and "size" not in options:
-            return getattr(ops.aten, name)(**options)  # type: ignore[no-any-return]  # raises: the size is missing
+            return make(**options)  # type: ignore[no-any-return]  # raises: the size is missing
         sizes = options.pop("size") if not size and "size" in options else _sizes(size)
         if options.get("out") is not None:
             return _into(name, (sizes,), options)
-        make = getattr(ops.aten, name)
-        if name in _RANDOM and hooks.drawn is not None:
+        if drawn and hooks.drawn is not None:
             return _finished(hooks.drawn(make, sizes, options), requires_grad)
-        return _finished(make(sizes, **options), requires_grad)
+        made: Tensor = make(sizes, **options)
+        return _finished(made, requires_grad) if requires_grad else made
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``torch.{name}(*size, dtype=None, device=None, requires_grad=False)``."
@@ -119,6 +125,25 @@ randint, randperm, scalar_tensor = (_with_options(name) for name in ("randint", 
 empty_strided = _with_options("empty_strided")
 empty_like, zeros_like, ones_like = (_with_options(name) for name in ("empty_like", "zeros_like", "ones_like"))
 full_like, rand_like, randn_like = (_with_options(name) for name in ("full_like", "rand_like", "randn_like"))
+randint_like = _with_options("randint_like")
+
+
+def normal(
+    mean: Tensor | float = 0.0,
+    std: Tensor | float = 1.0,
+    size: Sequence[int] | None = None,
+    *,
+    generator: Any = None,
+    out: Tensor | None = None,
+    requires_grad: bool = False,
+    **options: Any,
+) -> Tensor:
+    """``torch.normal``: around ``mean`` and ``std`` wide; tensors tell the size, two numbers need one."""
+    if size is not None:
+        made = ops.aten.normal(float(mean), float(std), size, generator=generator, **options)
+    else:
+        made = ops.aten.normal(mean, std, generator=generator, **options)
+    return _finished(made if out is None else out.copy_(made), requires_grad)
 
 
 @names_wrong_types
@@ -268,19 +293,68 @@ def from_numpy(ndarray: Any) -> Tensor:
     return _core.from_buffer(ndarray, ndarray.ctypes.data, ndarray.shape, strides, found)
 
 
-def manual_seed(seed: int) -> Generator:
-    """Starts the sequence of random numbers that belongs to ``seed``; returns the generator."""
-    return default_generator.manual_seed(int(seed))
+def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A tensor of one dimension over the memory of what has Python's buffer interface, from ``offset`` bytes on.
+
+    Raises ValueError where the buffer has fewer bytes than ``count`` elements take, or none.
+    """
+    view = memoryview(buffer).cast("B")
+    if view.nbytes == 0:
+        raise ValueError(f"both buffer length ({view.nbytes}) and count ({count}) must not be 0")
+    if not 0 <= offset < view.nbytes:
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({view.nbytes} bytes) minus 1"
+        )
+    left = view.nbytes - offset
+    size = dtype.itemsize
+    if count < 0:
+        if left % size:
+            raise ValueError(
+                f"buffer length ({left} bytes) after offset ({offset} bytes) must be a multiple of element size ({size})"
+            )
+        count = left // size
+    if count == 0 or count * size > left:
+        raise ValueError(
+            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than "
+            f"actual buffer length ({view.nbytes} bytes)"
+        )
+    if view.readonly:
+        warnings.warn(
+            "The given buffer is not writable: writing to the tensor is undefined. Copy it first.",
+            UserWarning,
+            stacklevel=2,
+        )
+    import numpy as np
+
+    held = np.frombuffer(view, dtype="u1")
+    result = _core.from_buffer(held, held.ctypes.data + offset, (count,), (1,), dtype)
+    return _finished(result, requires_grad)
 
 
-def initial_seed() -> int:
-    """The seed that the sequence of random numbers started from."""
-    return default_generator.initial_seed()
+def asarray(
+    obj: Any,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of what there is, over its memory where that can be and ``copy`` does not ask for another.
 
-
-def seed() -> int:
-    """Starts a sequence of random numbers from a seed of the operating system's, and returns it."""
-    return default_generator.seed()
+    ``obj`` is a tensor, a storage (of bytes unless ``dtype`` says else), an array, a number, or nested sequences.
+    """
+    if isinstance(obj, UntypedStorage):
+        source = view_of(obj, dtype or _core.dtypes["uint8"])
+    elif isinstance(obj, Tensor):
+        source = obj.detach() if obj.requires_grad and not requires_grad else obj
+    else:
+        source = as_tensor(obj, dtype=dtype)
+    made = _converted(source, dtype, source.device if device is None else device)
+    if copy is False and made is not source:
+        raise ValueError("asarray(): can't alias tensor with another dtype or device: leave copy out")
+    if copy and made is source:
+        made = made.clone()
+    return _finished(made, requires_grad)
 
 
 def _converted(source: Tensor, dtype: DType | None, device: Any) -> Tensor:

@@ -10,6 +10,7 @@ from ._core import Tensor, UntypedStorage
 from ._creation import from_numpy
 from ._modes import DisableTorchFunctionSubclass, handed_on
 from ._ops import ops
+from .storage import copy_to_device, copy_to_host, storage_from_file, storage_item, view_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,58 +139,51 @@ def _with_attributes(tensor: Tensor, attributes: dict[str, Any]) -> Tensor:
 
 
 def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
-    """How pickle stores a tensor: class, dtype, shape and strides, bytes, device, flags and attributes."""
-    data = tensor.detach().cpu().clone()  # without gaps, and with the order of its strides
-    raw = b"" if data.numel() == 0 else bytes(_core.as_memoryview(_as_bytes(data)))
-    geometry = tuple(tensor.shape), data.stride()
-    state = (tensor.dtype, *geometry, raw, str(tensor.device), tensor.requires_grad, dict(vars(tensor)))
-    return rebuild_tensor, (type(tensor), *state)
+    """How pickle stores a tensor: class, dtype, storage, place in the storage, flag and attributes.
 
-
-def reduce_storage(storage: UntypedStorage) -> tuple[Any, ...]:
-    """How pickle stores a storage: its bytes, of which there are none on meta, and its device."""
-    count, where = storage.nbytes(), storage.device
-    raw = None if where.type == "meta" or not count else bytes(_core.as_memoryview(bytes_of(storage).cpu()))
-    return rebuild_storage, (raw, str(where), count)
-
-
-def rebuild_storage(raw: bytes | None, device: str, count: int) -> UntypedStorage:
-    """The inverse of `reduce_storage`."""
-    storage = UntypedStorage(count, device=device)
-    if raw is not None:
-        copied = _core.alloc((count,), _core.dtypes["uint8"], "cpu")
-        _core.as_memoryview(copied)[:] = raw
-        bytes_of(storage).copy_(copied)
-    return storage
-
-
-def bytes_of(storage: UntypedStorage) -> Tensor:
-    """All of a storage, as a tensor of bytes."""
-    return _core.set_to_storage(_core.alloc((0,), _core.dtypes["uint8"], storage.device), storage)
+    The storage is stored once, whole, for all tensors of a pickle that share it.
+    """
+    data = tensor.detach()
+    if hasattr(type(tensor), "__torch_dispatch__"):  # what has its memory in other tensors
+        data = data.cpu().clone()
+    part = data.untyped_storage(), data.storage_offset(), tuple(data.shape), tuple(data.stride())
+    return rebuild_tensor, (type(tensor), data.dtype, *part, tensor.requires_grad, dict(vars(tensor)))
 
 
 def rebuild_tensor(
     cls: type[Tensor],
     dtype: _core.dtype,
+    storage: UntypedStorage,
+    offset: int,
     shape: tuple[int, ...],
     stride: tuple[int, ...],
-    raw: bytes,
-    device: str,
     requires_grad: bool,
     attributes: dict[str, Any],
 ) -> Tensor:
     """The inverse of `reduce_tensor`."""
-    data = _core.alloc(shape, dtype, "cpu")
-    if raw:
-        _core.as_memoryview(_as_bytes(data))[:] = raw
-        data = ops.aten.as_strided(data, shape, stride)
-    return _with_attributes(Tensor._make_subclass(cls, data.to(device), requires_grad), attributes)
+    data = _core.set_to_part(_core.alloc((0,), dtype, storage.device), storage, offset, shape, stride)
+    return _with_attributes(Tensor._make_subclass(cls, data, requires_grad), attributes)
 
 
-def _as_bytes(tensor: Tensor) -> Tensor:
-    """The memory of a tensor without gaps as uint8."""
-    size = tensor.numel() * tensor.element_size()
-    return _core.from_buffer(tensor, tensor.data_ptr(), (size,), (1,), _core.dtypes["uint8"])
+def reduce_storage(storage: UntypedStorage) -> tuple[Any, ...]:
+    """How pickle stores a storage: its bytes, of which there are none on meta, and its device."""
+    count, where = storage.nbytes(), storage.device
+    raw = None if where.type == "meta" or not count else bytes(copy_to_host(storage))
+    return rebuild_storage, (raw, str(where), count)
+
+
+def rebuild_storage(raw: bytes | None, device: str, count: int) -> UntypedStorage:
+    """The inverse of `reduce_storage`."""
+    if raw is None:
+        return UntypedStorage(count, device=device)
+    storage = UntypedStorage(count)
+    copy_to_host(storage)[:] = raw
+    return copy_to_device(storage, device)
+
+
+def bytes_of(storage: UntypedStorage) -> Tensor:
+    """All of a storage, as a tensor of bytes."""
+    return view_of(storage, _core.dtypes["uint8"])
 
 
 _core.hooks.fill(
@@ -201,6 +195,8 @@ _core.hooks.fill(
     reduce_storage=reduce_storage,
     reduce_tensor=reduce_tensor,
     shallow_copy=shallow_copy,
+    storage_from_file=storage_from_file,
+    storage_item=storage_item,
     to_array=to_array,
     wrap_array=wrap_array,
 )

@@ -22,6 +22,7 @@ from mtcodegen.expr import (
     BOOL,
     DEVICE,
     DTYPE,
+    GENERATOR,
     INT,
     SHAPE,
     TENSOR,
@@ -345,6 +346,8 @@ def _resolve_arg(arg: KernelArg, scope: OpScope) -> KernelArg:
             type_, errors = check_kernel_argument(formula.expr, scope.scope(Purpose.LAUNCH))
             checked = scope.analyze(formula, Purpose.LAUNCH)
             resolved = scope.note(formula, replace(checked, errors=tuple(errors)))
+            if type_.required == GENERATOR:
+                return KernelArg(resolved, "rng")
             return KernelArg(resolved, "host" if type_.kind is Kind.POINTER and _is_name(formula, "tiling") else "ptr")
         case "desc":
             return KernelArg(scope.formula(formula, Purpose.LAUNCH, replace(TENSOR, optional=True)), "desc")

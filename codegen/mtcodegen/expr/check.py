@@ -42,6 +42,7 @@ from mtcodegen.expr.types import (
     DTYPE,
     DTYPES,
     FLOAT,
+    GENERATOR,
     INT,
     NONE,
     SLICE,
@@ -98,7 +99,7 @@ def resolve(expr: Expr, scope: Scope) -> Expr:
 def check_kernel_argument(expr: Expr, scope: Scope) -> tuple[ValueType, list[ExpressionError]]:
     """As ``check_expression``, for one of a kernel's ``args``: a tensor, a pointer, or a scalar with its C type."""
     type_, errors = check_expression(expr, scope)
-    if errors or type_.kind in (Kind.TENSOR, Kind.POINTER, Kind.NONE, Kind.ANY):
+    if errors or type_.kind in (Kind.TENSOR, Kind.POINTER, Kind.NONE, Kind.ANY) or type_.required == GENERATOR:
         return type_, errors
     if type_.kind is Kind.C_SCALAR:
         return type_, [] if isinstance(expr, Call) else [_inner_c_type(expr, type_)]

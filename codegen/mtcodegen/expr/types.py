@@ -121,6 +121,7 @@ SHAPE = ValueType.list_of(INT)
 NONE = ValueType(Kind.NONE)
 SLICE = ValueType(Kind.SLICE)
 POINTER = ValueType(Kind.POINTER)
+GENERATOR = ValueType(Kind.OPAQUE, name="Generator")
 ANY = ValueType(Kind.ANY)
 
 _BASE = {

@@ -21,7 +21,7 @@ cdef extern from "cpython_glue.h":      # for tracebacks without frames of the c
 cdef extern from "mindtorch_kernel.h":
     enum:
         MT_ERROR_DTYPE, MT_ERROR_SHAPE, MT_ERROR_DIVISION, MT_ERROR_INDEX, MT_ERROR_MEMORY, MT_ERROR_FACTOR
-        MT_ERROR_OVERFLOW
+        MT_ERROR_OVERFLOW, MT_ERROR_PROBABILITY
 
 cdef extern from *:
     """
@@ -39,6 +39,7 @@ cdef dict C_STATUS = {
     MT_ERROR_MEMORY: "no memory for a temporary",
     MT_ERROR_FACTOR: "a factor with a fraction, for integers",
     MT_ERROR_OVERFLOW: "a number that its dtype cannot hold",
+    MT_ERROR_PROBABILITY: "a probability that is not between 0 and 1",
 }
 
 # PyTorch's names of dtypes in what its kernels say.
@@ -133,6 +134,8 @@ cdef object status_error(OpOverload op, Bound* bound, int status, list given):
         return RuntimeError("ZeroDivisionError")
     if status == MT_ERROR_FACTOR:
         return RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if status == MT_ERROR_PROBABILITY:
+        return RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true: a probability lies between 0 and 1")
     if status == MT_ERROR_INDEX:
         return IndexError(f"{op.sig.qualname}: index out of range: {listed_shapes(op, bound)}")
     return MemoryError(f"{op.sig.qualname}: out of memory: no room for a temporary of the size of its arguments: "

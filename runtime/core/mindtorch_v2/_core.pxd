@@ -382,7 +382,7 @@ cdef class Kernel:
     cdef vectorcallfunc vectorcall
     cdef void* address
     cdef int nargs, floats, words
-    cdef bint ascendc, has_host, takes_context
+    cdef bint ascendc, has_host, takes_context, has_generator
     cdef uint8_t kinds[MAX_KERNEL_ARGS]
     cdef uint8_t slots[MAX_KERNEL_ARGS]      # index into the frame seen as one array of words
     cdef uint32_t allowed[MAX_KERNEL_ARGS]   # bit per dtype code
@@ -489,6 +489,10 @@ cdef struct Cold:
     bint (*holds_launch)(Kernel self, mt_frame* frame, int index, void* stream, tuple args, list held) except -1
     int (*queued)(int index, void* stream, str what) except -1
     int (*release_held)() except -1
+    # random
+    object (*find_generator)(object value)
+    void* (*take_generator)(PyObject* source) except NULL
+    int (*give_generator)(PyObject* source) noexcept
     # npu_memory
     int (*mark_tensors)(PyObject** args, Py_ssize_t n, void* stream) except -1
     # profiling: a span's number, or -1 where none is recorded, which `close_span` takes as well

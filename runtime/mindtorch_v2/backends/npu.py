@@ -44,6 +44,7 @@ backend = Backend(
     streams=_streams,
     current_device=_core.npu_current_device,
     check_index=_core.npu_check_index,
+    generator="npu",
     autocast=("float16", "bfloat16"),
     abi="ascendc",
     fallback="cpu",

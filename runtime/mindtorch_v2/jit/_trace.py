@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 import warnings
@@ -14,8 +13,8 @@ from typing import Any
 from .._argument_types import names_wrong_types
 from .._core import Tensor
 from .._functional import allclose
+from .._generators import default_generator
 from .._ops import ops
-from ..kernels.random import default_generator
 from ..nn import Module
 from ..utils._pytree import tree_leaves, tree_map
 from ._graph import Graph
@@ -138,7 +137,7 @@ def trace(
     example = _told_apart(example)
     for tensor, name in zip(tree_leaves(example), _input_names(func, example), strict=True):
         state.add_input(tensor, name)
-    random = copy.deepcopy(vars(default_generator))
+    random = default_generator.get_state()
     with recording(state):
         result = func(*example[0], **example[1])
         _check_structure(result, strict)
@@ -157,7 +156,7 @@ def trace(
             raise TypeError(f"trace(): argument 'check_inputs' must be Sequence or None, not {got}")
         for inputs in check_inputs or ():
             args = inputs if isinstance(inputs, tuple) else (inputs,)
-            before = copy.deepcopy(vars(default_generator))
+            before = default_generator.get_state()
             expected = func(*args)
             with _same_random_numbers(before):
                 _check(traced, (args, {}), expected, check_tolerance)
@@ -321,11 +320,11 @@ def _equal(a: Tensor, b: Tensor, tolerance: float) -> bool:
 
 
 @contextmanager
-def _same_random_numbers(before: dict[str, Any]) -> Iterator[None]:
+def _same_random_numbers(before: Tensor) -> Iterator[None]:
     """Inside, the random numbers that were drawn since ``before`` are drawn again."""
-    after = vars(default_generator).copy()
-    vars(default_generator).update(before)
+    after = default_generator.get_state()
+    default_generator.set_state(before)
     try:
         yield
     finally:
-        vars(default_generator).update(after)
+        default_generator.set_state(after)

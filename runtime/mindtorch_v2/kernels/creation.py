@@ -42,8 +42,6 @@ __all__ = [
     "new_zeros",
     "ones",
     "ones_like",
-    "rand_like",
-    "randn_like",
     "refuse_meta",
     "resize_",
     "scalar_tensor",
@@ -116,9 +114,22 @@ def scalar_tensor(s: Any, *, dtype: dtype | None = None, device: device | None =
     return _fill(result, s)
 
 
-def empty_like(self: Tensor, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
-    """A tensor of self's size, and of its dtype and device unless others are given."""
-    return _core.alloc(self.shape, dtype or self.dtype, device or self.device)
+def empty_like(
+    self: Tensor,
+    *,
+    dtype: dtype | None = None,
+    device: device | None = None,
+    memory_format: Any = None,
+    **options: Any,
+) -> Tensor:
+    """A tensor of self's size, its dimensions in the order of their strides; of its dtype and device by default."""
+    result = _core.alloc(self.shape, dtype or self.dtype, device or self.device)
+    if memory_format is not None or self.is_contiguous():
+        return result
+    steps, strides = 1, list(self.stride())
+    for at in sorted(range(self.dim()), key=lambda at: (strides[at], -at)):
+        strides[at], steps = steps, steps * max(self.shape[at], 1)
+    return _core.as_strided(result, self.shape, strides, 0)
 
 
 def zeros_like(self: Tensor, **options: Any) -> Tensor:
@@ -134,18 +145,6 @@ def ones_like(self: Tensor, **options: Any) -> Tensor:
 def full_like(self: Tensor, fill_value: Any, **options: Any) -> Tensor:
     """A tensor of self's size filled with a number."""
     return _fill(empty_like(self, **options), fill_value)
-
-
-def rand_like(self: Tensor, **options: Any) -> Tensor:
-    """A tensor of self's size of random numbers from [0, 1)."""
-    result: Tensor = empty_like(self, **options).uniform_()
-    return result
-
-
-def randn_like(self: Tensor, **options: Any) -> Tensor:
-    """A tensor of self's size of normally distributed random numbers."""
-    result: Tensor = empty_like(self, **options).normal_()
-    return result
 
 
 def new_empty(

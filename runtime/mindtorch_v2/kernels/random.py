@@ -1,129 +1,160 @@
-"""Random numbers from NumPy's generators; seeded by ``torch.manual_seed``."""
+"""Random numbers: what the kernels in C++ need said in Python, and other devices' numbers.
+
+The kernels draw from a generator's state (`runtime/kernels/cpu/engine.h`). A device other than the CPU gets its numbers
+from the same kernels, drawn from its own generator and copied to it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from numbers import Integral
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .. import _core
-from .._core import Tensor, copied_to, device, dtype
-from ..backends import backend_of
-
-if TYPE_CHECKING:
-    import numpy as np
+from .._core import Tensor, device, dtype
+from .._generators import Generator, generator_of
+from .._ops import ops
+from ._native import native
+from .creation import empty_like
 
 __all__ = [
-    "Generator",
-    "bernoulli_",
-    "bernoulli_at_",
-    "default_generator",
-    "normal_",
+    "bernoulli",
+    "bernoulli_at_elsewhere",
+    "bernoulli_elsewhere",
+    "cauchy_elsewhere",
+    "exponential_elsewhere",
+    "geometric_elsewhere",
+    "log_normal_elsewhere",
+    "multinomial",
+    "native_dropout",
+    "normal_around",
+    "normal_elsewhere",
+    "normal_of",
+    "normal_of_size",
+    "normal_wide",
     "rand",
+    "rand_like",
     "randint",
+    "randint_like",
+    "randint_like_low",
+    "randint_like_tensor",
     "randint_low",
     "randn",
+    "randn_like",
+    "random_elsewhere",
+    "random_from",
+    "random_to",
     "randperm",
-    "uniform_",
+    "uniform_elsewhere",
 ]
 
-
-class Generator:
-    """A source of random numbers with a seed of its own, as ``torch.Generator``."""
-
-    def __init__(self, device: device | str | None = "cpu") -> None:
-        self.device = _core.device("cpu" if device is None else device)
-        if backend_of(self.device).generator is None:
-            raise RuntimeError(
-                f"Generator(): there are no random numbers on {self.device.type}: expected a device that has some"
-            )
-        self._seed = 67280421310721  # PyTorch's default seed
-        self._state: np.random.Generator | None = None
-
-    @property
-    def numpy(self) -> np.random.Generator:
-        """The NumPy generator behind it, made at the first use."""
-        if self._state is None:
-            import numpy
-
-            self._state = numpy.random.Generator(numpy.random.PCG64(self._seed))
-        return self._state
-
-    def manual_seed(self, seed: int) -> Generator:
-        """Starts the sequence that belongs to ``seed``.
-
-        Raises RuntimeError for what is no integer, as a bool is not, ValueError for one beyond 64 bits.
-        """
-        if isinstance(seed, bool) or not isinstance(seed, Integral):
-            raise RuntimeError(f"manual_seed expected an int, but got {type(seed).__name__}")
-        number = int(seed)
-        if not -(2**63) <= number < 2**64:
-            raise ValueError(f"Overflow when unpacking long long: the seed {number} needs more than 64 bits")
-        self._seed, self._state = number % 2**64, None
-        return self
-
-    def initial_seed(self) -> int:
-        """The seed that the sequence started from."""
-        return self._seed
-
-    def seed(self) -> int:
-        """Starts a sequence from a seed that the operating system draws, and returns it."""
-        import secrets
-
-        self.manual_seed(secrets.randbits(63))
-        return self._seed
-
-
-# The largest finite number of each dtype, from the bits after its point and its largest exponent.
-_LARGEST = {
+_CPU = _core.device("cpu")
+_I64, _BOOL = _core.dtypes["int64"], _core.dtypes["bool"]
+_DIGITS = {
+    _core.dtypes[name]: bits for name, bits in (("float16", 11), ("bfloat16", 8), ("float32", 24), ("float64", 53))
+}
+_LARGEST = {  # finite numbers: the bits after the point, the largest exponent
     _core.dtypes[name]: (2 - 2.0**-bits) * 2.0**exponent
     for name, bits, exponent in (("float16", 10, 15), ("bfloat16", 7, 127), ("float32", 23, 127), ("float64", 52, 1023))
 }
+_FIRST, _LAST = -(2**63), 2**63 - 1
+_C_NAMES = {
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
+    "int64": "long int", "uint16": "unsigned short int", "uint32": "unsigned int", "uint64": "long unsigned int",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+}  # fmt: skip
 
-default_generator = Generator()
-_core.hooks.fill(generator_type=Generator)
-
-
-def _draw(size: Sequence[int], target: dtype, where: device | None, draw: Any) -> Tensor:
-    """A tensor whose values ``draw(generator)`` gives as a NumPy array of the right size."""
-    wanted = where or _core.get_default_device()
-    if wanted.type == "meta" or 0 in size:  # NumPy makes no array of some sizes that have no elements
-        return _core.alloc(size, target, wanted)
-    result = _write(_core.alloc(size, target, _core.device("cpu")), draw(default_generator.numpy))
-    return result if wanted.type == "cpu" else copied_to(result, device=wanted)
+Draw = Callable[..., Tensor]
 
 
-def _write(tensor: Tensor, values: Any) -> Tensor:
-    """Stores a NumPy array of the tensor's shape in it."""
-    import numpy as np
+def _drawing(symbol: str, *types: str) -> Draw:
+    """A function that fills a tensor: by a kernel on the CPU, elsewhere from the device's generator, copied to it."""
+    kernel = native(symbol, "desc", *types, "generator")
 
-    if tensor.dtype is _core.dtypes["bfloat16"]:
-        single = _core.alloc(tensor.shape, _core.dtypes["float32"], tensor.device)
-        _write(single, values)
-        tensor.copy_(single)
-    else:
-        np.asarray(_core.as_memoryview(tensor))[...] = values
-    return tensor
+    def draw(self: Tensor, *numbers: Any, generator: Generator | None = None) -> Tensor:
+        where = self.device
+        if where.type == "cpu":
+            kernel(self, *numbers, generator)
+        elif where.type != "meta":
+            host = _core.alloc(self.shape, self.dtype, _CPU)
+            kernel(host, *numbers, _core.source_of(_of_device(where, generator)))
+            self.copy_(host)
+        return self
 
-
-def _require_float(name: str, target: dtype) -> dtype:
-    if not target.is_floating_point:
-        raise NotImplementedError(f'"{name}" not implemented for {target}: it gives floating-point numbers')
-    return target
+    return draw
 
 
-def rand(size: Sequence[int], *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
+def _of_device(where: device, generator: Generator | None) -> Generator:
+    if generator is None:
+        return generator_of(where)
+    if generator.device.type != where.type:
+        raise RuntimeError(f"Expected a '{where.type}' device type for generator but found '{generator.device.type}'")
+    return generator
+
+
+uniform_elsewhere = _drawing("mt_uniform", "f64", "f64")
+normal_elsewhere = _drawing("mt_normal", "f64", "f64")
+log_normal_elsewhere = _drawing("mt_log_normal", "f64", "f64")
+cauchy_elsewhere = _drawing("mt_cauchy", "f64", "f64")
+exponential_elsewhere = _drawing("mt_exponential", "f64")
+geometric_elsewhere = _drawing("mt_geometric", "f64")
+bernoulli_elsewhere = _drawing("mt_bernoulli", "f64")
+random_elsewhere = _drawing("mt_random")
+_bernoulli_at = _drawing("mt_bernoulli_at", "desc")
+_random_range = _drawing("mt_random_from_to", "u64", "i64")
+_randperm = _drawing("mt_randperm")
+
+
+def bernoulli_at_elsewhere(self: Tensor, p: Tensor, *, generator: Generator | None = None) -> Tensor:
+    """Every element 1 with the probability that ``p`` has at its place, else 0."""
+    return _bernoulli_at(self, p.detach().to(_CPU), generator=generator)
+
+
+# ---------------------------------------------------------------- from sizes
+_uniform = native("mt_uniform", "desc", "f64", "f64", "generator")
+_normal = native("mt_normal", "desc", "f64", "f64", "generator")
+
+
+def rand(
+    size: Sequence[int],
+    *,
+    generator: Generator | None = None,
+    dtype: dtype | None = None,
+    layout: Any = None,
+    device: device | None = None,
+    pin_memory: bool | None = None,
+) -> Tensor:
     """Random numbers, evenly distributed over [0, 1)."""
-    target = _require_float("rand", dtype or _core.get_default_dtype())
-    single = "float64" if target is _core.dtypes["float64"] else "float32"
-    return _draw(size, target, device, lambda generator: generator.random(size, single))
+    result = _core.alloc(size, dtype, device)
+    if not result.is_cpu:
+        return uniform_elsewhere(result, 0.0, 1.0, generator=generator)
+    _uniform(result, 0.0, 1.0, generator)
+    return result
 
 
-def randn(size: Sequence[int], *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
+def randn(
+    size: Sequence[int],
+    *,
+    generator: Generator | None = None,
+    dtype: dtype | None = None,
+    layout: Any = None,
+    device: device | None = None,
+    pin_memory: bool | None = None,
+) -> Tensor:
     """Random numbers, normally distributed with mean 0 and variance 1."""
-    target = _require_float("randn", dtype or _core.get_default_dtype())
-    single = "float64" if target is _core.dtypes["float64"] else "float32"
-    return _draw(size, target, device, lambda generator: generator.standard_normal(size, single))
+    result = _core.alloc(size, dtype, device)
+    if not result.is_cpu:
+        return normal_elsewhere(result, 0.0, 1.0, generator=generator)
+    _normal(result, 0.0, 1.0, generator)
+    return result
+
+
+def normal_of_size(mean: float, std: float, size: Sequence[int], **options: Any) -> Tensor:
+    """Random numbers, normally distributed."""
+    generator = options.pop("generator", None)
+    result = _core.alloc(size, options.get("dtype"), options.get("device"))
+    filled: Tensor = result.normal_(mean, std, generator=generator)
+    return filled
 
 
 def randint(high: int, size: Sequence[int], **options: Any) -> Tensor:
@@ -136,91 +167,244 @@ def randint_low(
     high: int,
     size: Sequence[int],
     *,
+    generator: Generator | None = None,
     dtype: dtype | None = None,
     device: device | None = None,
     **options: Any,
 ) -> Tensor:
     """Random integers from low to high - 1."""
-    if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    target = dtype or _core.get_default_dtype()  # where None is given, not left out
-    if (device or _core.get_default_device()).type != "meta":
-        _require_bounds(low, high, target)
-    return _draw(size, target, device, lambda generator: generator.integers(low, high, size))
+    return random_from(_core.alloc(size, dtype, device), low, high, generator=generator)
 
 
-def _require_bounds(low: int, high: int, target: dtype) -> None:
-    if target.is_complex:
-        raise RuntimeError(f"randint(): a dtype for integers, floating-point numbers or truth values, got {target}")
-    if target.is_floating_point:
-        least, largest = -_LARGEST[target], _LARGEST[target]
-    elif target is _core.dtypes["bool"]:
-        least, largest = 0, 1
-    else:
-        bits = 8 * target.itemsize
-        least, largest = (-1 << bits - 1, (1 << bits - 1) - 1) if target.is_signed else (0, (1 << bits) - 1)
-    for name, bound in (("from", low), ("to - 1", high - 1)):
-        if not least <= bound <= largest:
-            raise RuntimeError(f"{name} is out of bounds for {target}, which holds {least} to {largest}: got {bound}")
-
-
-def randperm(n: int, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    dtype: dtype | None = None,
+    device: device | None = None,
+    **options: Any,
+) -> Tensor:
     """The integers from 0 to n - 1 in random order."""
-    return _draw((n,), dtype or _core.dtypes["int64"], device, lambda generator: generator.permutation(n))
+    target = dtype or _core.get_default_dtype()
+    if target is _BOOL or target.is_complex:
+        raise NotImplementedError(f'"randperm" not implemented for {target}: expected a dtype for integers')
+    last = 2 ** _DIGITS[target] + 1 if target.is_floating_point else _bounds(target)[1]
+    if n > last:
+        raise RuntimeError(f"randperm(): n cannot be greater than {last} for {target}, got {n}")
+    drawn = _randperm(_core.alloc((n,), _I64, device), generator=generator)
+    if target is _I64:
+        return drawn
+    result: Tensor = drawn.to(target)
+    return result
 
 
-def _source(generator: Any) -> Any:
-    """NumPy's source of numbers of a generator, or of the default one."""
-    if generator is None:
-        return default_generator.numpy
-    return generator.numpy
+# ---------------------------------------------------------------- integers
+def _bounds(target: dtype) -> tuple[int, int]:
+    """The first and the last integer of a dtype for integers."""
+    if target is _BOOL:
+        return 0, 1
+    bits = 8 * target.itemsize
+    return (-1 << bits - 1, (1 << bits - 1) - 1) if target.is_signed else (0, (1 << bits) - 1)
 
 
-def normal_(self: Tensor, mean: float, std: float, *, generator: Generator | None = None) -> Tensor:
-    """Every element drawn from a normal distribution."""
-    _core.refuse_internal_overlap("aten::normal_", self)
-    source = _source(generator)
-    if self.numel() == 0:  # of any shape: NumPy's arrays have a largest one, though nothing is in them
-        return self
-    return _write(self, source.normal(mean, abs(std), tuple(self.shape)))  # abs: -0.0, too, is no spread
+def random_to(self: Tensor, to: int, *, generator: Generator | None = None) -> Tensor:
+    """Every element an integer from 0 to ``to`` - 1."""
+    return random_from(self, 0, to, generator=generator)
 
 
-def uniform_(self: Tensor, from_: float, to: float, *, generator: Generator | None = None) -> Tensor:
-    """Every element drawn evenly from [from, to)."""
-    largest = _LARGEST[self.dtype]
-    for name, bound in (("from", from_), ("to", to)):
-        if not -largest <= bound <= largest:
-            raise RuntimeError(f"uniform_: {name}={bound} is out of bounds for {self.dtype}")
-    if from_ > to:
-        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_} > to={to}")
-    if to - from_ > largest:
-        raise RuntimeError(f"uniform_ expects to - from <= {largest}, but found from={from_} and to={to}")
-    _core.refuse_internal_overlap("aten::uniform_", self)
-    source = _source(generator)
-    if self.numel() == 0:
-        return self
-    drawn = source.random(tuple(self.shape), "float32" if self.itemsize < 8 else "float64")
-    return _write(self, from_ + (to - from_) * drawn)
+def random_from(self: Tensor, first: int, to: int | None, *, generator: Generator | None = None) -> Tensor:
+    """Every element an integer from ``first`` to ``to`` - 1; without ``to``, to the last of the dtype."""
+    target = self.dtype
+    if to is not None and first >= to:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={to}")
+    if target.is_complex:
+        raise NotImplementedError(f'"random_from_to_kernel_cpu" not implemented for {target}: it draws integers')
+    if to is None and first == _FIRST:
+        if target not in (_I64, *(_core.dtypes[n] for n in ("float64", "float32", "bfloat16"))):
+            raise RuntimeError("random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16")
+        return _random_range(self, 0, 0, generator=generator)
+    floating = target.is_floating_point
+    if floating:
+        _check_magnitudes(first, first if to is None else to - 1, target)
+    if to is None:
+        last = min(2 ** _DIGITS[target], _LAST) if floating else min(_bounds(target)[1], _LAST)
+    else:
+        last = (_lowered(to, target) if floating else to) - 1
+    start = _raised(first, target) if floating else first
+    if start > last:
+        raise RuntimeError(
+            f"random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from={start} >= "
+            f"to={last + 1}"
+        )
+    _check_bounds(start, last, target)
+    return _random_range(self, (last - start + 1) % 2**64, start, generator=generator)
 
 
-def bernoulli_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """Every element 1 with probability p, else 0."""
-    if not 0 <= p <= 1:
-        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-    _core.refuse_internal_overlap("aten::bernoulli_", self)
-    source = _source(generator)
-    return _write(self, source.random(tuple(self.shape), "float32") < p) if self.numel() else self
+def _rounded(number: int, target: dtype) -> int:
+    """An integer as a floating-point dtype has it."""
+    return int(ops.aten.scalar_tensor(number, dtype=target, device=_CPU).item())
 
 
-def bernoulli_at_(self: Tensor, p: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """Every element 1 with the probability that ``p``, broadcast to self, has at its place, else 0."""
-    if not self.numel():  # of any shape: NumPy's arrays have a largest one
-        return self
-    if self.is_complex():
-        raise NotImplementedError(f'"bernoulli_" not implemented for {self.dtype}')
-    if not p.is_floating_point():
-        raise NotImplementedError(f'"bernoulli_" not implemented for {p.dtype}: probabilities are floating-point')
-    each = p.detach().to(_core.dtypes["float64"]).expand(self.shape).numpy()
-    if not (each.min() >= 0 and each.max() <= 1):
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true: a probability lies between 0 and 1")
-    return _write(self, _source(generator).random(tuple(self.shape), "float64") < each)
+def _raised(first: int, target: dtype) -> int:
+    """The first integer that is not below ``first`` once it is rounded to a dtype."""
+    if abs(first) <= 2 ** _DIGITS[target]:
+        return first
+    following = _rounded(first + 1, target)
+    if following >= first:
+        return first
+    return following + (1 << (abs(first + 1).bit_length() - _DIGITS[target]))
+
+
+def _lowered(to: int, target: dtype) -> int:
+    """The end below which no integer becomes ``to`` or more once it is rounded to a dtype."""
+    if abs(to) <= 2 ** _DIGITS[target]:
+        return to
+    before = _rounded(to - 1, target)
+    if before < to:
+        return to
+    return before - (1 << (abs(to - 1).bit_length() - _DIGITS[target]))
+
+
+def _check_magnitudes(first: int, last: int, target: dtype) -> None:
+    for what, bound in (("from", first), ("to - 1", last)):
+        if abs(bound) > _LARGEST[target]:
+            name = _C_NAMES[str(target).removeprefix("torch.")]
+            raise RuntimeError(f"{what} is out of bounds for {name}: got {bound}")
+
+
+def _check_bounds(first: int, last: int, target: dtype) -> None:
+    name = _C_NAMES[str(target).removeprefix("torch.")]
+    if target.is_floating_point:
+        for what, bound in (("from", first), ("to - 1", last)):
+            if abs(bound) > 2 ** _DIGITS[target]:
+                warnings.warn(
+                    f"{what} is out of bounds [-(2^{_DIGITS[target]}), 2^{_DIGITS[target]}]. Due to precision "
+                    f"limitations {name} can support discrete uniform distribution only within this range.",
+                    UserWarning,
+                    stacklevel=3,
+                )
+        return
+    least, greatest = _bounds(target)
+    for what, bound in (("from", first), ("to - 1", last)):
+        if not least <= bound <= greatest:
+            raise RuntimeError(f"{what} is out of bounds for {name}, which holds {least} to {greatest}: got {bound}")
+
+
+# ---------------------------------------------------------------- like another tensor
+def rand_like(self: Tensor, *, generator: Generator | None = None, **options: Any) -> Tensor:
+    """A tensor of self's size of random numbers from [0, 1)."""
+    return uniform_elsewhere(empty_like(self, **options), 0.0, 1.0, generator=generator)
+
+
+def randn_like(self: Tensor, *, generator: Generator | None = None, **options: Any) -> Tensor:
+    """A tensor of self's size of normally distributed random numbers."""
+    return normal_elsewhere(empty_like(self, **options), 0.0, 1.0, generator=generator)
+
+
+def randint_like(self: Tensor, high: int, *, generator: Generator | None = None, **options: Any) -> Tensor:
+    """A tensor of self's size of random integers from 0 to high - 1."""
+    return random_from(empty_like(self, **options), 0, high, generator=generator)
+
+
+def randint_like_tensor(self: Tensor, high: Tensor, **options: Any) -> Tensor:
+    """As `randint_like`, with the bound in a tensor of one element."""
+    if high.numel() != 1 or high.dim() != 0:
+        raise RuntimeError("high must be a scalar tensor and on CPU")
+    return randint_like(self, int(high.item()), **options)
+
+
+def randint_like_low(
+    self: Tensor, low: int, high: int, *, generator: Generator | None = None, **options: Any
+) -> Tensor:
+    """A tensor of self's size of random integers from low to high - 1."""
+    return random_from(empty_like(self, **options), low, high, generator=generator)
+
+
+# ---------------------------------------------------------------- of parameters in tensors
+def bernoulli(self: Tensor, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that self has at a place, else 0."""
+    result: Tensor = empty_like(self).bernoulli_(self, generator=generator)
+    return result
+
+
+def normal_around(mean: Tensor, std: float, *, generator: Generator | None = None) -> Tensor:
+    """Normally distributed around ``mean``."""
+    result: Tensor = empty_like(mean).normal_(0, std, generator=generator).add_(mean)
+    return result
+
+
+def normal_wide(mean: float, std: Tensor, *, generator: Generator | None = None) -> Tensor:
+    """Normally distributed, ``std`` wide."""
+    _check_spread(std)
+    result: Tensor = empty_like(std).normal_(0, 1, generator=generator).mul_(std).add_(mean)
+    return result
+
+
+def normal_of(mean: Tensor, std: Tensor, *, generator: Generator | None = None) -> Tensor:
+    """Normally distributed around ``mean``, ``std`` wide."""
+    _check_spread(std)
+    shape = _core.broadcast_shapes(mean.shape, std.shape)
+    blank = empty_like(mean) if mean.shape == shape else _core.alloc(shape, mean.dtype, mean.device)
+    result: Tensor = blank.normal_(0, 1, generator=generator).mul_(std).add_(mean)
+    return result
+
+
+def _check_spread(std: Tensor) -> None:
+    if std.is_complex():
+        raise RuntimeError("normal expects standard deviation to be non-complex")
+    if std.device.type != "meta" and std.numel() and not bool((std.min() >= 0).item()):
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+
+
+_draw_by_weights = native("mt_draw_by_weights", "desc", "desc", "generator")
+_largest = native("mt_largest", "desc", "desc")
+
+
+def multinomial(self: Tensor, num_samples: int, replacement: bool, *, generator: Generator | None = None) -> Tensor:
+    """Indices into each row of weights.
+
+    Without replacement those of the largest of weight / exponentially distributed number: who comes first in a race in
+    which each arrives at a rate of its weight.
+    """
+    weights = self.detach()
+    result = _core.alloc((*weights.shape[:-1], num_samples), _I64, _CPU)
+    if result.numel() == 0:
+        return result
+    if replacement and num_samples > 1:
+        _check_weights(weights)
+        _draw_by_weights(weights, result, generator)
+        return result
+    if not bool(((weights.max() < float("inf")) & (weights.min() >= 0)).item()):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    _check_sums(weights)
+    race = weights / empty_like(weights).exponential_(1, generator=generator)
+    if num_samples == 1:
+        first: Tensor = race.argmax(-1, True)
+        return first
+    _largest(race, result)
+    return result
+
+
+def _check_weights(weights: Tensor) -> None:
+    if bool((weights < 0).any().item()):
+        raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
+    if not bool(weights.isfinite().all().item()):
+        raise RuntimeError("invalid multinomial distribution (encountering probability entry = infinity or NaN)")
+    _check_sums(weights)
+
+
+def _check_sums(weights: Tensor) -> None:
+    if bool((weights.sum(-1) == 0).any().item()):
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    """``input`` with elements zeroed with probability p and the rest scaled, and where they were kept."""
+    mask = empty_like(input, dtype=_BOOL)
+    if input.numel() == 0:
+        return input.clone(), mask
+    if train is not None and not train:
+        return input.clone(), mask.fill_(True)
+    kept = 1 - p
+    mask.bernoulli_(kept)
+    return input.mul(mask).mul_(1 / kept if kept else 0.0), mask

@@ -8,9 +8,9 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._creation import from_numpy
 from .._ops import ops
 from ._contexts import saves
-from .random import _write
 from .reduction import wrap_dim
 
 __all__ = [
@@ -87,7 +87,7 @@ def as_strided_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 def _index(positions: Any) -> Tensor:
     """An index tensor of positions in memory."""
-    return _write(_core.alloc(positions.size, _core.dtypes["int64"], _core.device("cpu")), positions.ravel())
+    return from_numpy(positions.ravel().copy())
 
 
 def _positions(shape: Sequence[int], strides: Sequence[int], offset: int) -> Any:

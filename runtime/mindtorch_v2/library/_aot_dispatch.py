@@ -13,8 +13,8 @@ from typing import Any
 from .. import _core, autograd
 from .._core import OpOverload, Tensor
 from .._functional import allclose
+from .._generators import default_generator
 from .._ops import ops
-from ..kernels.random import default_generator
 from ._fake import dynamic_sizes
 from ._samples import map_tensors, tensors_in, without_data
 
@@ -147,9 +147,9 @@ def _copies(samples: Sequence[Tensor]) -> list[Tensor]:
 @contextmanager
 def _seeded() -> Iterator[None]:
     """Inside, random numbers are the same each time; those outside go on as if nothing had been drawn."""
-    before = vars(default_generator).copy()
+    before = default_generator.get_state()
     default_generator.manual_seed(_SEED)
     try:
         yield
     finally:
-        vars(default_generator).update(before)
+        default_generator.set_state(before)

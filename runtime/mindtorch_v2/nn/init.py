@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 from .._argument_types import names_wrong_types
 from .._core import Tensor
+from .._creation import eye as identity
+from .._creation import randperm
+from .._generators import Generator
 from ..autograd import no_grad
-from ..kernels.random import Generator
 
 __all__ = [
     "calculate_gain",
+    "constant",
     "constant_",
+    "dirac",
+    "dirac_",
+    "eye",
+    "eye_",
+    "kaiming_normal",
     "kaiming_normal_",
+    "kaiming_uniform",
     "kaiming_uniform_",
+    "normal",
     "normal_",
     "ones_",
+    "orthogonal",
+    "orthogonal_",
+    "sparse",
+    "sparse_",
+    "trunc_normal_",
+    "uniform",
     "uniform_",
+    "xavier_normal",
     "xavier_normal_",
+    "xavier_uniform",
     "xavier_uniform_",
     "zeros_",
 ]
@@ -134,3 +155,118 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normally, with a variance between what inputs and what outputs ask for."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))), generator)
+
+
+@names_wrong_types
+def eye_(tensor: Tensor) -> Tensor:
+    """The identity matrix, of a tensor of two dimensions."""
+    if tensor.dim() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.shape
+    with no_grad():
+        tensor.zero_()
+        small = min(rows, columns)
+        tensor[:small, :small].copy_(identity(small, dtype=tensor.dtype, device=tensor.device))
+    return tensor
+
+
+@names_wrong_types
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """A convolution's weight, of 3 to 5 dimensions, that leaves as many channels as they are as it can."""
+    if not 3 <= tensor.dim() <= 5:
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.shape[0] % groups != 0:
+        raise ValueError("dim 0 must be divisible by groups")
+    rows = tensor.shape[0] // groups
+    middle = tuple(size // 2 for size in tensor.shape[2:])
+    with no_grad():
+        tensor.zero_()
+        for group in range(groups):
+            for channel in range(min(rows, tensor.shape[1])):
+                at = group * rows + channel, channel
+                tensor[at + middle] = 1
+    return tensor
+
+
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
+) -> Tensor:
+    """From a normal distribution between ``a`` and ``b``: the inverse of its distribution function, of even numbers."""
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
+            "The distribution of values may be incorrect.",
+            stacklevel=2,
+        )
+    low, high = ((1.0 + math.erf((end - mean) / std / math.sqrt(2.0))) / 2.0 for end in (a, b))
+    with no_grad():
+        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
+        tensor.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b)
+    return tensor
+
+
+@names_wrong_types
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
+    """A matrix, over all dimensions but the first, of orthogonal rows or columns: Q of normally distributed numbers.
+
+    It is computed by LAPACK, whose versions differ in last bits.
+    """
+    if tensor.dim() < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    import numpy as np
+
+    rows = tensor.shape[0]
+    columns = tensor.numel() // rows
+    with no_grad():
+        flat = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
+        matrix = flat.t() if rows < columns else flat
+        q, r = np.linalg.qr(matrix.cpu().numpy())
+        q = q * np.sign(np.diag(r))
+        made = tensor.new_empty(q.shape, device="cpu")
+        made.numpy()[...] = q
+        tensor.view_as(tensor).copy_((made.t() if rows < columns else made).reshape(tensor.shape))
+        tensor.mul_(gain)
+    return tensor
+
+
+@names_wrong_types
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
+    """From a normal distribution, with a part ``sparsity`` of each column zero, of a tensor of two dimensions."""
+    if tensor.dim() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    with no_grad():
+        tensor.normal_(0, std, generator=generator)
+        for column in range(columns):
+            tensor[randperm(rows)[:zeros], column] = 0
+    return tensor
+
+
+def _old_name(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The same without an underscore, as PyTorch called it once."""
+    new = function.__name__
+    old = new[:-1]
+
+    @functools.wraps(function)
+    def deprecated(*args: Any, **kwargs: Any) -> Tensor:
+        message = f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`."
+        warnings.warn(message, FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+
+    deprecated.__name__ = deprecated.__qualname__ = old
+    deprecated.__doc__ = f"``{new}`` by its old name."
+    return deprecated
+
+
+uniform, normal, constant, eye, dirac = (_old_name(f) for f in (uniform_, normal_, constant_, eye_, dirac_))
+xavier_uniform, xavier_normal = _old_name(xavier_uniform_), _old_name(xavier_normal_)
+kaiming_uniform, kaiming_normal = _old_name(kaiming_uniform_), _old_name(kaiming_normal_)
+orthogonal, sparse = _old_name(orthogonal_), _old_name(sparse_)

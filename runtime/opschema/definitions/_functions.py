@@ -16,7 +16,7 @@ from ._tracer import Tracer, running
 __all__ = [
     "absolute", "align_up", "all_of", "any_of", "bf16", "bool_", "broadcast", "broadcast_shapes", "can_cast", "ceil",
     "ceil_div", "context", "desc", "dim_bits", "empty", "exp", "f16", "f32", "f64", "floor", "i8", "i16", "i32", "i64", "like",
-    "log", "maximum", "minimum", "none_of", "one_of", "promote_types", "reduced_shape", "result_type", "sqrt",
+    "log", "maximum", "minimum", "none_of", "one_of", "promote_types", "reduced_shape", "result_type", "rng", "sqrt",
     "stream", "struct", "to_float", "to_int", "total", "u8", "u16", "u32", "u64", "upload", "workspace",
 ]  # fmt: skip
 
@@ -55,9 +55,9 @@ class Typed:
     value: Any
 
 
-def _typed(name: str, what: str) -> Callable[[Any], Typed]:
+def _typed(name: str, what: str, ctype: str = "") -> Callable[[Any], Typed]:
     def typed(value: Any) -> Typed:
-        return Typed(name, value)
+        return Typed(ctype or name, value)
 
     typed.__name__ = typed.__qualname__ = name
     typed.__doc__ = f"A launch argument that is {what} in C."
@@ -69,6 +69,7 @@ i8, i16, i32, i64 = (_typed(f"i{bits}", f"int{bits}_t") for bits in (8, 16, 32, 
 u8, u16, u32, u64 = (_typed(f"u{bits}", f"uint{bits}_t") for bits in (8, 16, 32, 64))
 bool_ = _typed("bool_", "bool")
 desc = _typed("desc", "const mt_tensor*: a tensor of any strides, for kernels on the CPU,")
+rng = _typed("rng", "mt_generator*: a torch.Generator of the CPU's, or its default one for None,", "generator")
 
 
 def context() -> Typed:

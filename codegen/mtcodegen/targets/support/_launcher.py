@@ -200,6 +200,8 @@ class KernelLauncher:
         ``dtypes`` has an entry for each, None where any is taken. The call raises RuntimeError where a tensor is of
         another dtype or elsewhere, and where the kernel returns nonzero.
         """
+        if "generator" in types:
+            raise RuntimeError(f"{symbol}: draws from a generator of mindtorch_v2's, which this library has not")
         converters = [c_types[kind].converter(of) for kind in types]
         places = [at for at, kind in enumerate(types) if kind in ("ptr", "desc")]
         allowed = [None] * len(types) if dtypes is None else dtypes

@@ -1,0 +1,91 @@
+// Random numbers into a tensor of any strides and dtype, in the order of its memory, as PyTorch's serial kernels go.
+#pragma once
+
+#include "elementwise.h"
+#include "half.h"
+#include "engine.h"
+
+namespace mt {
+
+inline bool is_half(int32_t dtype) { return dtype == MT_F16 || dtype == MT_BF16; }
+
+// A complex tensor as one of real numbers, with a last dimension of two.
+class RealView {
+ public:
+  explicit RealView(const mt_tensor* t)
+      : view_{t->data, t->ndim + 1, shape_, strides_, t->dtype == MT_C64 ? int32_t(MT_F32) : int32_t(MT_F64), t->itemsize / 2} {
+    if (!fits()) return;
+    for (int64_t d = 0; d < t->ndim; ++d) {
+      shape_[d] = t->shape[d];
+      strides_[d] = 2 * t->strides[d];
+    }
+    shape_[t->ndim] = 2;
+    strides_[t->ndim] = 1;
+  }
+  bool fits() const { return view_.ndim <= kMaxDims; }
+  const mt_tensor* tensor() const { return &view_; }
+
+ private:
+  int64_t shape_[kMaxDims], strides_[kMaxDims];
+  mt_tensor view_;
+};
+
+// `draw(values, n)` makes the next `n` values, of type T. Halves are rounded to float first where T is not: PyTorch's
+// halves are made of floats only.
+template <class T, class Draw>
+int fill_with(const mt_tensor* out, int32_t dtype, Draw&& draw) {
+  Pace pace;
+  if (out->dtype == dtype && is_contiguous(out)) {
+    T* values = static_cast<T*>(out->data);
+    for (int64_t total = numel(out); total > 0;) {
+      const int64_t n = std::min(kStretch, total);
+      if (int status = draw(values, n)) return status;
+      values += n;
+      total -= n;
+      if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
+    }
+    return MT_OK;
+  }
+  Walk<1> walk;
+  if (int status = walk.init(&out)) return status;
+  if (walk.numel == 0) return MT_OK;
+  if (walk.ndim == 0) {
+    walk.ndim = 1;
+    walk.shape[0] = 1;
+    walk.strides[0][0] = 1;
+  }
+  T values[kBlock];
+  float singles[kBlock];
+  const bool through_float = is_half(out->dtype) && dtype != MT_F32;
+  const CastFn cast = cast_fn(out->dtype, through_float ? int32_t(MT_F32) : dtype);
+  Cursor at;
+  for (int64_t done = 0; done < walk.numel;) {
+    const int64_t n = std::min(kBlock, walk.numel - done);
+    if (int status = draw(values, n)) return status;
+    if (through_float) {
+      for (int64_t i = 0; i < n; ++i) singles[i] = float(values[i]);
+      at.transfer(walk, 0, cast, reinterpret_cast<char*>(singles), sizeof(float), n, true);
+    } else {
+      at.transfer(walk, 0, cast, reinterpret_cast<char*>(values), sizeof(T), n, true);
+    }
+    done += n;
+    if (done < walk.numel) at.advance(walk, n);
+    if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
+  }
+  return MT_OK;
+}
+
+// Whether PyTorch's kernels would have been compiled with fused multiply-adds: it has those for processors with AVX2.
+inline bool is_fused() { return isa() != Isa::kBase; }
+
+// x * y + z, rounded once or twice.
+template <bool Fused>
+MT_INLINE double multiply_add(double x, double y, double z) {
+  return Fused ? __builtin_fma(x, y, z) : x * y + z;
+}
+template <bool Fused>
+MT_INLINE float multiply_add(float x, float y, float z) {
+  return Fused ? __builtin_fmaf(x, y, z) : x * y + z;
+}
+
+}  // namespace mt
