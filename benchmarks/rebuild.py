@@ -1,20 +1,21 @@
 """What building the compiled core again takes after a change of one line, in a cold part of it and in the hot one.
 
 ``python -m benchmarks.rebuild`` shows the table of this file alone. A copy of the sources is built once, and then again
-after each change: wall seconds of ``cmake --build``, on as many processors as there are, without a compiler cache.
+after each change: wall seconds of ``cmake --build``, on as many processors as there are, without a compiler cache, and
+the processors' own, which say more where others build meanwhile.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.report import Result
 
@@ -26,8 +27,15 @@ HOT = ("autograd.pxi", "dispatch.pxi", "views.pxi")
 LINE = "\n\ncdef int added_{number}(object value) except -1:\n    return len([value, {number}])\n"
 
 
-def rebuilds() -> Iterator[tuple[str, float]]:
-    """The changed files, each with the wall seconds of the build after it."""
+class Cost(NamedTuple):
+    """Seconds of a build: on the clock, and of processors."""
+
+    wall: float
+    processors: float
+
+
+def rebuilds() -> Iterator[tuple[str, Cost]]:
+    """The changed files, each with what the build after it took."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
         for name in SOURCES:
@@ -46,11 +54,17 @@ def rebuilds() -> Iterator[tuple[str, float]]:
                 yield name, build(tree)
 
 
-def build(tree: Path) -> float:
-    """Wall seconds of building what changed of the core."""
-    started = time.perf_counter()
+def build(tree: Path) -> Cost:
+    """What building takes that changed of the core."""
+    started, used = time.perf_counter(), _processor_seconds()
     _run("cmake", "--build", str(tree / "build"), "--parallel", str(os.cpu_count()), "--target", "whole_core")
-    return time.perf_counter() - started
+    return Cost(time.perf_counter() - started, _processor_seconds() - used)
+
+
+def _processor_seconds() -> float:
+    """Of all processes that this one has waited for."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _run(*command: str) -> None:
@@ -61,15 +75,18 @@ def _run(*command: str) -> None:
 def results() -> list[Result]:
     """The slowest cold part, and the median of the hot one."""
     found = list(rebuilds())
-    cold = max((seconds, name) for name, seconds in found if name not in HOT)
-    hot = statistics.median(seconds for name, seconds in found if name in HOT)
-    on = f"on {os.cpu_count()} processors"
+    cold, name = max((cost, name) for name, cost in found if name not in HOT)
+    hot = sorted(cost for name, cost in found if name in HOT)
+    median = hot[len(hot) // 2]
+    what = f"a changed line in a cold part of the core, built again ({name}, the slowest)"
     return [
-        Result(
-            f"a changed line in a cold part of the core, built again ({cold[1]}, the slowest)", cold[0], None, on, 15
-        ),
-        Result("a changed line in its hot part, built again", hot, None, on, 30),
+        Result(what, cold.wall, None, _on(cold), 15),
+        Result("a changed line in its hot part, built again", median.wall, None, _on(median), 30),
     ]
+
+
+def _on(cost: Cost) -> str:
+    return f"on {os.cpu_count()} processors, {cost.processors:.0f} s of their time"
 
 
 if __name__ == "__main__":
