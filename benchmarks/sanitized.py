@@ -41,7 +41,7 @@ THREAD = Sanitizer(
     "sanitized-thread",
     ("whole_core", "mindtorch_cpu", "ascendcl_sim"),
     "libtsan.so",
-    (("TSAN_OPTIONS", "halt_on_error=1"),),
+    (("TSAN_OPTIONS", f"halt_on_error=1:suppressions={Path(__file__).with_name('thread_sanitizer.supp')}"),),
 )
 
 

@@ -82,8 +82,10 @@ class Backend:
             raise RuntimeError(f"{self.name!r} is no name for a device type: expected letters, digits and underscores")
         if self.fallback not in (None, "cpu"):
             raise RuntimeError(f"a device type can fall back to 'cpu', not to {self.fallback!r}")
-        if self.generator not in (None, "cpu"):
-            raise RuntimeError(f"a device type's random numbers are those of 'cpu', not of {self.generator!r}")
+        if self.generator not in (None, "cpu", self.name):
+            raise RuntimeError(
+                f"a device type's random numbers are its own ({self.name!r}) or those of 'cpu', not of {self.generator!r}"
+            )
         for dtype in self.autocast:
             if dtype not in _core.dtypes or not _core.dtypes[dtype].is_floating_point:
                 raise RuntimeError(f"autocast lowers to floating-point dtypes by their names, not to {dtype!r}")
