@@ -160,3 +160,16 @@ def test_what_a_kernel_runs_on(source, task):
 def test_what_a_kernel_in_a_namespace_runs_on():
     source = "namespace a { inline namespace b { __global__ __cube__ void k() {} } __global__ __cube__ void m() {} }"
     assert kernel_tasks(source, "k.cpp", []) == {"a::b::k": "KERNEL_TYPE_AIC_ONLY", "a::m": "KERNEL_TYPE_AIC_ONLY"}
+
+
+@pytest.mark.parametrize(
+    ("call", "waits"),
+    [
+        ("ffts_cross_core_sync(PIPE_FIX, AscendC::GetffstMsg(0x0, 12));", True),
+        ("ffts_cross_core_sync(PIPE_FIX, AscendC::GetffstMsg(2, 12));", False),
+        ("const int all = 0; ffts_cross_core_sync(PIPE_FIX, GetffstMsg(all, 12));", True),
+        ("ffts_cross_core_sync(PIPE_MTE3, config);", True),
+    ],
+)
+def test_raw_flags_between_all_blocks(call, waits):
+    assert uses_block_barrier(f"void f() {{ {call} }}", "k.cpp", []) is waits

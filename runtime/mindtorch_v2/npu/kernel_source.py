@@ -63,6 +63,7 @@ _DECLARED = re.compile(
     r"::mtsim::declare_task\s*\(\s*(?P<type>KERNEL_TYPE_\w+)\s*\)"
 )
 _BARRIER = re.compile(r"\b(?:SyncAll|IBWait|CrossCoreSetFlag\s*<\s*(?P<mode>\w+))\b")
+_RAW_FLAG = re.compile(r"\bffts_cross_core_sync\s*\((?:[^;]*?\bGetffstMsg\s*\(\s*(?P<mode>\w+)|)")
 _MULTIPLIES = re.compile(r"\b(?:Mmad|MmadImpl|Matmul|MatmulImpl|Fixpipe|LoadData\w*)\b")
 _ASKED = re.compile(r"(?P<not>!\s*)?::mtsim::runs_cube\b|\bg_coreType\s*[=!]=\s*(?:AscendC::)?(?P<kind>AI[CV])\b")
 _RETURNS_ON_VECTOR = re.compile(
@@ -174,7 +175,8 @@ def uses_block_barrier(source_text: str, path: str, library_headers: Sequence[Pa
     text = _blank(source_text)
     return any(
         use["mode"] is None or _constant(text, use["mode"]) == 0  # a flag of mode 0 is for all blocks
-        for use in _in_source(_BARRIER, text, source_text, path, library_headers)
+        for pattern in (_BARRIER, _RAW_FLAG)
+        for use in _in_source(pattern, text, source_text, path, library_headers)
     )
 
 

@@ -63,9 +63,13 @@ def test_rows_and_blocks(npu, library):
 
 @pytest.mark.parametrize("blocks", [1, 7, 48])
 def test_atomic_addition_between_blocks(npu, library, blocks):
-    y = npu.upload(np.zeros(8, np.float32))
-    npu.launch(library.aclrtlaunch_add_atomically, blocks, y)
-    np.testing.assert_array_equal(npu.download(y, np.empty(8, np.float32)), blocks * (blocks + 1) / 2)
+    y = np.zeros((1 + blocks, 8), np.float32)
+    y[1:] = 1000
+    pointer = npu.upload(y)
+    y[1:] = np.arange(1, blocks + 1)[:, None]
+    npu.launch(library.aclrtlaunch_add_atomically, blocks, pointer)
+    y[0] = blocks * (blocks + 1) / 2
+    np.testing.assert_array_equal(npu.download(pointer, y), y)
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 48])

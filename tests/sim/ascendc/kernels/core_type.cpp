@@ -109,6 +109,6 @@ extern "C" __global__ __mix__(1, 2) void raw_flags(GM_ADDR x, GM_ADDR y) {
   }
   if ASCEND_IS_AIV {
     wait_flag_dev(4);
-    yGm.SetValue(GetSubBlockIdx() * 8, xGm.GetValue(0) + GetTaskRatio());
+    yGm.SetValue(get_subblockid() * 8, xGm.GetValue(0) + get_subblockdim() + get_subblockid() * 3);
   }
 }

@@ -152,6 +152,7 @@ extern "C" __global__ __aicore__ void kinds_of_additions(GM_ADDR x, GM_ADDR z, G
   set_atomic_s32();
   DataCopy(words, b.local(), 32);
   set_atomic_none();
+  DataCopy(words[24], b.local(), 8);
 }
 
 extern "C" __global__ __aicore__ void fills(GM_ADDR x, GM_ADDR z, GM_ADDR y) {
@@ -190,7 +191,7 @@ extern "C" __global__ __aicore__ void questions(GM_ADDR x, GM_ADDR z, GM_ADDR y)
       static_cast<int32_t>(get_subblockdim()),
       static_cast<int32_t>(get_subblockid()),
       static_cast<int32_t>(GetTaskRation()),
-      GetSystemCycle() >= before,
+      GetSystemCycle() >= before && before > 0,
       static_cast<int32_t>(GetSortOffset<float>(3)),
       GetMDLConfig().doMultiDataLoad,
       GetNormalConfig().doNorm,
