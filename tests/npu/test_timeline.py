@@ -311,6 +311,24 @@ def test_on_hardware_times_of_kernels_are_absent_and_the_trace_says_so(
     assert "kernels' times are absent" in trace["notes"][0]
 
 
+def test_command_buffers(tmp_path: Path, x: torch.Tensor) -> None:
+    buffer = npu.command_buffer()
+    buffer.commit_and_wait()
+    with npu.profile(tmp_path / "trace.json"):
+        buffer.encode(x.exp)
+        buffer.encode(x.exp)
+        buffer.commit()
+        buffer.encode(x.neg)
+        buffer.commit_and_wait()
+    events = traced(tmp_path / "trace.json")
+    encodes, commits = slices(events, "encode"), slices(events, "commit")
+    assert [e["name"] for e in encodes] == ["encode exp on npu:0"] * 2 + ["encode neg on npu:0"]
+    assert [e["name"] for e in commits] == ["commit 2 operations on npu:0", "commit 1 operations on npu:0"]
+    waits = {e["name"]: e for e in slices(events, "wait")}
+    assert inside(waits["wait aclrtSynchronizeStream"], waits["wait for what is committed on npu:0"])
+    assert encodes[1]["ts"] <= commits[0]["ts"] <= encodes[2]["ts"] <= commits[1]["ts"]
+
+
 def test_spans_of_ones_own_are_free_outside_and_shown_inside(tmp_path: Path) -> None:
     assert _core.span("commit", "a") is _core.span("commit", "b")
     with npu.profile(tmp_path / "trace.json"), _core.span("commit", "3 kernels"), _core.span("encode", "exp"):

@@ -565,6 +565,22 @@ def test_labels_that_overlap_and_outlive_the_profile() -> None:
     assert names(q.events()) == ["aten::ones"]
 
 
+def test_a_label_that_another_thread_ends_is_around_nothing_that_comes_later() -> None:
+    label = ours.profiler.record_function("passed on")
+    with cpu(ours) as p:
+        label.__enter__()
+        ours.ones(2)
+        thread = threading.Thread(target=label.__exit__, args=(None, None, None))
+        thread.start()
+        thread.join()
+        ours.ones(3)
+    (event,) = [event for event in p.events() if event.is_user_annotation]
+    assert event.is_async
+    assert (event.self_cpu_time_total, event.cpu_children) == (0, [])
+    recorded = p.profiler._recording.spans
+    assert [span.parent for span in recorded] == [-1, 0, -1]
+
+
 def test_a_forked_child_records_nothing(tmp_path: Path) -> None:
     with cpu(ours) as p:
         ours.ones(2)

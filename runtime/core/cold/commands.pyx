@@ -20,8 +20,9 @@ from libc.string cimport memcpy
 
 from mindtorch_v2._core cimport (
     ARG_OPT_TENSOR_LIST, ARG_TENSOR_LIST, KEY_NPU, MT_FLOAT_REGISTERS, MT_INT_REGISTERS, MT_MAX_NPUS, MT_NEXT_DELEGATE, MT_NEXT_END, MT_NEXT_KERNEL,
-    MT_NEXT_UNKNOWN, Bound, Kernel, OpOverload, Tensor, acl, as_device, cold, device, device_at, kernel_context, mt_context,
+    MT_NEXT_UNKNOWN, WATCH_PROFILE, Bound, Kernel, OpOverload, Tensor, acl, as_device, cold, device, device_at, kernel_context, mt_context,
     mt_frame, npu_enter, npu_error, npu_recordings, npu_stream_of, operators, queue_launch, thread_state,
+    watched,
 )
 
 cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
@@ -98,6 +99,15 @@ cdef object note(str what, int index, str name):
         (<Run>run).log.append((what, f"npu:{index}", name))
 
 
+cdef int64_t profiled(str what, int index, str name) except -2:
+    """Begins a span of a profile, where there is one; `cold.close_span` ends it."""
+    return cold.open_span(what, f"{name} on npu:{index}") if watched & WATCH_PROFILE else -1
+
+
+cdef int64_t profiled_commit(int index, int64_t count) except -2:
+    return cold.open_span("commit", f"{count} operations on npu:{index}") if watched & WATCH_PROFILE else -1
+
+
 cdef int encode_operation(CommandBuffer self, void* stream, str name) except -1:
     """Counts work that was queued on a stream. What a graph records is the graph's, and not committed by anybody."""
     if is_captured(stream):
@@ -107,6 +117,7 @@ cdef int encode_operation(CommandBuffer self, void* stream, str name) except -1:
     self.stream = stream
     self.encoded += 1
     note("encode", self.index, name)
+    cold.close_span(profiled("encode", self.index, name))        # a mark: the work was queued before
     if self.encoded >= self.bound:
         adapt(self)
         commit(self)
@@ -123,6 +134,7 @@ cdef int adapt(CommandBuffer self) except -1:
 
 cdef int commit(CommandBuffer self) except -1:
     cdef int status, previous
+    cdef int64_t span, count = self.encoded
     if not self.encoded:
         return 0
     self.encoded = 0
@@ -130,6 +142,7 @@ cdef int commit(CommandBuffer self) except -1:
         self.pending = True
         return 0
     previous = npu_enter(self.index)
+    span = profiled_commit(self.index, count)
     try:
         if self.fence == NULL:
             status = acl.create_event(&self.fence, ACL_EVENT_SYNC)
@@ -139,6 +152,7 @@ cdef int commit(CommandBuffer self) except -1:
         if status != 0:
             raise npu_error(status, f"CommandBuffer.commit on npu:{self.index}")
     finally:
+        cold.close_span(span)
         npu_enter(previous)
     self.fenced = self.pending = True
     self.commits += 1
@@ -148,9 +162,11 @@ cdef int commit(CommandBuffer self) except -1:
 
 cdef int commit_and_wait(CommandBuffer self) except -1:
     cdef int previous
+    cdef int64_t span
     if not self.encoded and not self.pending or is_captured(self.stream):
         return 0
     if self.encoded:                                     # the wait is the fence
+        cold.close_span(profiled_commit(self.index, self.encoded))
         self.encoded = 0
         self.commits += 1
         note("commit", self.index, "")
@@ -158,11 +174,13 @@ cdef int commit_and_wait(CommandBuffer self) except -1:
     self.waits += 1
     note("wait", self.index, "")
     previous = npu_enter(self.index)
+    span = profiled("wait", self.index, "for what is committed")
     try:
         status = wait_for_stream(<uintptr_t>self.stream)
         if status != 0:
             raise npu_error(status, f"CommandBuffer.commit_and_wait on npu:{self.index}")
     finally:
+        cold.close_span(span)
         npu_enter(previous)
     return 0
 

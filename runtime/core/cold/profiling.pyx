@@ -119,6 +119,8 @@ cdef int64_t open_recorded(str category, object what, object details, int64_t se
             dropped += 1
             return -1
         spans = <Recorded*>moved
+    while here.open >= 0 and spans[here.open].end:         # ended by another thread
+        here.open = spans[here.open].parent
     s = &spans[span_count]
     Py_INCREF(category)
     Py_INCREF(what)
