@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 import mindtorch_v2 as torch
+from examples.graph_decode.picture import draw
 from mindtorch_v2 import npu
+from mindtorch_v2.npu.graphs import _NPU_GRAPH_OP_HANDLERS
+from tests.codegen.support import run
 
 
 def test_the_excerpt_of_generated_code(repo_root):
@@ -122,3 +125,26 @@ def test_the_page_of_what_is_there_is_what_the_yaml_declares() -> None:
     from benchmarks import coverage
 
     assert coverage.PAGE.read_text("utf-8") == coverage.text(), "run `python -m benchmarks.coverage`"
+
+
+def test_the_page_on_graphs(repo_root, tmp_path):
+    text = (repo_root / "docs/graphs.md").read_text()
+    before = dict(_NPU_GRAPH_OP_HANDLERS)
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    names = {}
+    try:
+        exec(compile(code, "graphs.md", "exec"), names)
+    finally:
+        names.get("lib") and names["lib"]._destroy()
+        _NPU_GRAPH_OP_HANDLERS.clear()
+        _NPU_GRAPH_OP_HANDLERS.update(before)
+    assert names["weight"].grad is not None
+    (declared,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    files, shown = run(tmp_path, declared)
+    assert shown == ""
+    assert 'graph_hooks={"prepare": "out"}' in files["ops.py"]
+
+
+def test_the_picture_of_a_graph(repo_root, tmp_path):
+    draw(tmp_path / "graph.svg")
+    assert (tmp_path / "graph.svg").read_text() == (repo_root / "docs/images/graph_decode.svg").read_text()

@@ -44,17 +44,20 @@ extern "C" __global__ __aicore__ void project(GM_ADDR x, GM_ADDR weight, GM_ADDR
   }
 }
 
-// cache[at] = row
-extern "C" __global__ __aicore__ void write_row(GM_ADDR cache, GM_ADDR row, uint32_t at, uint32_t width) {
+// cache[i, at_i] = rows[i]: a block for each of the two sequences.
+extern "C" __global__ __aicore__ void write_rows(GM_ADDR cache, GM_ADDR rows, uint32_t first, uint32_t second,
+                                                 uint32_t places, uint32_t width) {
+  const uint32_t sequence = GetBlockIdx(), at = sequence == 0 ? first : second;
   ASSERT(width <= kWidest && "a row fits the unified buffer");
+  ASSERT(at < places && "the cache has the place");
   TPipe pipe;
   TBuf<TPosition::VECCALC> buffer;
   pipe.InitBuffer(buffer, kWidest * sizeof(float));
   LocalTensor<float> tile = buffer.Get<float>();
   GlobalTensor<float> from, to;
-  from.SetGlobalBuffer((__gm__ float*)row);
+  from.SetGlobalBuffer((__gm__ float*)rows);
   to.SetGlobalBuffer((__gm__ float*)cache);
-  DataCopyPad(tile, from, elements(width), DataCopyPadExtParams<float>(false, 0, 0, 0));
+  DataCopyPad(tile, from[sequence * width], elements(width), DataCopyPadExtParams<float>(false, 0, 0, 0));
   then<HardEvent::MTE2_MTE3>(pipe);
-  DataCopyPad(to[at * width], tile, elements(width));
+  DataCopyPad(to[(sequence * places + at) * width], tile, elements(width));
 }

@@ -19,11 +19,11 @@ import mindtorch_v2 as torch
 from mindtorch_v2 import npu
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from generated.ops import project, write_row
+from generated.ops import project, write_rows
 
-LAYERS, WIDTH, HEADS, VOCABULARY, LONGEST = 2, 32, 4, 64, 64
+LAYERS, PERCEPTRONS, WIDTH, HEADS, VOCABULARY, LONGEST = 3, 6, 32, 4, 64, 64
 PROMPTS = (3, 9)  # tokens that each sequence begins with
-STEPS = 24
+STEPS = 48
 
 attention = torch.ops.npu.npu_fused_infer_attention_score
 
@@ -36,8 +36,7 @@ class Layer:
     key: torch.Tensor
     value: torch.Tensor
     out: torch.Tensor
-    wide: torch.Tensor
-    narrow: torch.Tensor
+    perceptrons: list[tuple[torch.Tensor, torch.Tensor]]
     keys: torch.Tensor
     values: torch.Tensor
 
@@ -45,12 +44,14 @@ class Layer:
 class Decoder:
     """A transformer of few layers with random weights; `step` is all that is queued for a token of each sequence."""
 
-    def __init__(self, seed: int = 0, device: str = "npu") -> None:
+    def __init__(
+        self, seed: int = 0, device: str = "npu", layers: int = LAYERS, perceptrons: int = PERCEPTRONS
+    ) -> None:
         rng = np.random.default_rng(seed)
         self.device, self.batch = device, len(PROMPTS)
 
         def weight(outputs: int, inputs: int) -> torch.Tensor:
-            values = rng.standard_normal((outputs, inputs)) / np.sqrt(inputs)
+            values = 2.5 * rng.standard_normal((outputs, inputs)) / np.sqrt(inputs)
             return torch.from_numpy(values.astype(np.float32)).to(device)
 
         def cache() -> torch.Tensor:
@@ -63,12 +64,11 @@ class Decoder:
         self.layers = [
             Layer(
                 *(weight(*square) for _ in range(4)),
-                weight(4 * WIDTH, WIDTH),
-                weight(WIDTH, 4 * WIDTH),
+                [(weight(2 * WIDTH, WIDTH), weight(WIDTH, 2 * WIDTH)) for _ in range(perceptrons)],
                 cache(),
                 cache(),
             )
-            for _ in range(LAYERS)
+            for _ in range(layers)
         ]
         self.prompts = [list(rng.integers(0, VOCABULARY, count)) for count in PROMPTS]
 
@@ -80,10 +80,8 @@ class Decoder:
         """Logits (sequences, vocabulary) of the next tokens; the new keys and values go to these places."""
         lengths = [place + 1 for place in places]
         for layer in self.layers:
-            new_keys, new_values = project(x, layer.key), project(x, layer.value)
-            for number, place in enumerate(places):
-                write_row(layer.keys[number], new_keys[number], place)
-                write_row(layer.values[number], new_values[number], place)
+            write_rows(layer.keys, project(x, layer.key), places)
+            write_rows(layer.values, project(x, layer.value), places)
             mixed, _ = attention(
                 project(x, layer.query).unsqueeze(1),
                 layer.keys,
@@ -94,14 +92,13 @@ class Decoder:
                 input_layout="BSH",
             )
             x = x + project(mixed.squeeze(1), layer.out)
-            x = x + project(torch.relu(project(x, layer.wide)), layer.narrow)
+            for wide, narrow in layer.perceptrons:
+                x = x + project(torch.relu(project(x, wide)), narrow)
         return project(x, self.unembedding)
 
-    def updates(self, places: list[int]) -> list[dict[str, Any]]:
-        """What changes of the captured operators of `step`, in their order."""
-        lengths = [place + 1 for place in places]
-        rows = [{"at": place} for place in places for _ in range(2)]
-        return ([*rows, {"actual_seq_lengths_kv": lengths}]) * len(self.layers)
+    def update(self, places: list[int]) -> list[dict[str, Any]]:
+        """What changes of the captured operators of `step`: each takes those of these keys that it has."""
+        return [{"at": places, "actual_seq_lengths_kv": [place + 1 for place in places]}]
 
 
 def _decode(decoder: Decoder, steps: int, run: Callable[[list[int], list[int]], torch.Tensor]) -> list[list[int]]:
@@ -140,7 +137,7 @@ def decode_in_a_graph(decoder: Decoder, steps: int, progress: Callable[[], None]
     def run(tokens: list[int], places: list[int]) -> torch.Tensor:
         progress()
         npu.copy_(x, decoder.inputs(tokens, places))
-        graph.update(decoder.updates(places))
+        graph.update(decoder.update(places))
         graph.replay()
         return logits
 

@@ -9,7 +9,7 @@ from mindtorch_v2.library import Library
 from mindtorch_v2.library.definitions import empty, maximum, minimum, u32
 from mindtorch_v2.npu import KernelLauncher
 
-__all__ = ["project", "write_row"]
+__all__ = ["project", "write_rows"]
 
 _lib = Library("decode", "FRAGMENT")
 _decode_source = KernelLauncher.from_source("decode", ["../decode.cpp"], relative_to=__file__)
@@ -36,24 +36,24 @@ def project(op, x, weight):
 
 
 @_lib.operator(
-    "write_row(Tensor(a!) cache, Tensor row, int at) -> ()",
+    "write_rows(Tensor(a!) cache, Tensor rows, int[] at) -> ()",
     device_check="ExactSame",
     overlap_check=("Internal", "Partial"),
     graph_update=("at",),
 )
-def write_row(op, cache, row, at):
-    """Writes a row to place ``at`` of a (places, width) cache; in a captured graph every replay may have another
-    place.
-    """
-    op.check(cache.dim() == 2, row.numel() == cache.size(1), at >= 0, at < cache.size(0))
+def write_rows(op, cache, rows, at):
+    """Writes a row to each of two (places, width) caches, to a place of its own; a replay may have other places."""
+    op.check(cache.dim() == 3, cache.size(0) == 2, rows.numel() == 2 * cache.size(2), at.rank() == 2)
     op.launch(
         "NPU",
-        _decode_source["write_row"],
+        _decode_source["write_rows"],
         cache,
-        row.contiguous(),
-        u32(at),
+        rows.contiguous(),
+        u32(at[0]),
+        u32(at[1]),
         u32(cache.size(1)),
-        block_dim=1,
+        u32(cache.size(2)),
+        block_dim=2,
         dtypes=[torch.float32],
     )
     op.not_implemented()

@@ -64,8 +64,8 @@ def _svg(log: Log) -> str:
         'font-family="sans-serif" font-size="12">',
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
     ]
-    for column, stream in enumerate(streams):
-        parts.append(f'<text x="{_left(column)}" y="{_MARGIN + 14}" fill="#555555">stream {stream:#x}</text>')
+    for column in range(len(streams)):
+        parts.append(f'<text x="{_left(column)}" y="{_MARGIN + 14}" fill="#555555">stream {column}</text>')
     last: dict[int, int] = {}
     for row, (stream, name) in enumerate(log):
         left, top = _left(streams.index(stream)), _top(row)
