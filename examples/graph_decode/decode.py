@@ -18,8 +18,8 @@ import numpy as np
 import mindtorch_v2 as torch
 from mindtorch_v2 import npu
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from generated.ops import project, write_rows
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from examples.graph_decode.generated.ops import project, write_rows
 
 LAYERS, PERCEPTRONS, WIDTH, HEADS, VOCABULARY, LONGEST = 3, 6, 32, 4, 64, 64
 PROMPTS = (3, 9)  # tokens that each sequence begins with
@@ -52,10 +52,12 @@ class Decoder:
 
         def weight(outputs: int, inputs: int) -> torch.Tensor:
             values = 2.5 * rng.standard_normal((outputs, inputs)) / np.sqrt(inputs)
-            return torch.from_numpy(values.astype(np.float32)).to(device)
+            made: torch.Tensor = torch.from_numpy(values.astype(np.float32)).to(device)
+            return made
 
         def cache() -> torch.Tensor:
-            return torch.zeros(self.batch, LONGEST, WIDTH).to(device)
+            made: torch.Tensor = torch.zeros(self.batch, LONGEST, WIDTH).to(device)
+            return made
 
         self.embedding = rng.standard_normal((VOCABULARY, WIDTH)).astype(np.float32)  # on the host, as tokens are
         self.places = rng.standard_normal((LONGEST, WIDTH)).astype(np.float32)
@@ -63,10 +65,13 @@ class Decoder:
         square = (WIDTH, WIDTH)
         self.layers = [
             Layer(
-                *(weight(*square) for _ in range(4)),
-                [(weight(2 * WIDTH, WIDTH), weight(WIDTH, 2 * WIDTH)) for _ in range(perceptrons)],
-                cache(),
-                cache(),
+                query=weight(*square),
+                key=weight(*square),
+                value=weight(*square),
+                out=weight(*square),
+                perceptrons=[(weight(2 * WIDTH, WIDTH), weight(WIDTH, 2 * WIDTH)) for _ in range(perceptrons)],
+                keys=cache(),
+                values=cache(),
             )
             for _ in range(layers)
         ]
@@ -94,7 +99,8 @@ class Decoder:
             x = x + project(mixed.squeeze(1), layer.out)
             for wide, narrow in layer.perceptrons:
                 x = x + project(torch.relu(project(x, wide)), narrow)
-        return project(x, self.unembedding)
+        logits: torch.Tensor = project(x, self.unembedding)
+        return logits
 
     def update(self, places: list[int]) -> list[dict[str, Any]]:
         """What changes of the captured operators of `step`: each takes those of these keys that it has."""

@@ -134,3 +134,67 @@ def test_without_a_kernel_for_npu_there_is_nothing_to_capture(tmp_path):
           |   ^^^^^ add one
         """
     )
+
+
+HOOKED = """\
+namespace: my_graph
+library: libk.so
+ops:
+- func: hooked(Tensor x, int n) -> Tensor
+  fake: {like: x}
+  graph: {update: n, prepare: out, postprocess: 'math:floor', record: 'copy:copy', update_args: 'operator:add'}
+  kernels: [{device: npu, symbol: hooked, block_dim: 8, args: [x, out, i64(n)]}]
+  backward: not_differentiable
+- func: hooked.out(Tensor x, int n, *, Tensor(a!) out) -> Tensor(a!)
+  graph: {update: n}
+  kernels: [{device: npu, symbol: hooked, block_dim: 8, args: [x, out, i64(n)]}]
+"""
+
+
+def test_hooks_come_to_the_handler_class(tmp_path):
+    load(tmp_path, HOOKED)
+    from mindtorch_v2.npu.graphs import _NPU_GRAPH_OP_HANDLERS, NpuGraphOpHandler
+
+    handler = _NPU_GRAPH_OP_HANDLERS["hooked.default"]
+    assert issubclass(handler, NpuGraphOpHandler)
+    assert handler is _NPU_GRAPH_OP_HANDLERS["hooked"]
+    assert handler.get_update_specs("hooked.default") == [("arg", 1, "n")]
+    assert handler.update_args("a", "b") == "ab"
+    assert _NPU_GRAPH_OP_HANDLERS["hooked.out"].get_update_specs("hooked.out") == [("arg", 1, "n")]
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (
+            (".out(", ".into("),
+            """\
+            ops.yaml:6:31: error[MT331]: there is no other overload `out` of my_graph::hooked to capture
+              |
+            6 |   graph: {update: n, prepare: out, postprocess: 'math:floor', record: 'copy:copy', update_args: \
+'operator:add'}
+              |                               ^^^ declare my_graph::hooked.out, or leave `prepare` out
+            """,
+        ),
+        (
+            ("hooked.out(Tensor x, int n,", "hooked.out(Tensor x, int m,"),
+            "`n` is not an argument of my_graph::hooked.out, which is captured in its place",
+        ),
+        (("prepare: out", "prepare: in"), "expected"),
+        (("postprocess: 'math:floor'", "postprocess: out"), "expected"),
+        (("postprocess: 'math:floor'", "post: out"), "`graph` has no key `post`"),
+    ],
+)
+def test_faults_of_hooks(tmp_path, change, text):
+    found = findings(tmp_path, HOOKED.replace(*change))
+    if text.startswith(" "):
+        assert textwrap.dedent(text) in found
+    else:
+        assert text in found
+
+
+def test_hooks_alone_are_enough(tmp_path):
+    text = HOOKED.replace("update: n, prepare: out, ", "")
+    files, shown = run(tmp_path, text)
+    assert shown == ""
+    assert 'graph_hooks={"postprocess": "math:floor"' in files["ops.py"]

@@ -277,6 +277,56 @@ def test_what_is_refused(change, message):
         v1(q, k, k, **change)
 
 
+def test_out_is_checked():
+    q, k = ours(normal(1, 1, 8)), ours(normal(1, 12, 8))
+    lse = torch.zeros(1).npu()
+    for wrong in (
+        torch.zeros(1, 2, 8).npu(),
+        torch.zeros(1, 1, 8, dtype=torch.float16).npu(),
+        torch.zeros(1, 1, 4).npu(),
+    ):
+        with pytest.raises(RuntimeError, match=r"out: expected torch.float32 \(1, 1, 8\), contiguous"):
+            v1.out(q, k, k, out=[wrong, lse])
+    with pytest.raises(RuntimeError, match=r"softmax_lse: expected torch.float32 \(1, 1, 1, 1\)"):
+        v1.out(q, k, k, softmax_lse_flag=True, out=[torch.zeros(1, 1, 8).npu(), torch.zeros(2).npu()])
+
+
+@pytest.mark.parametrize("device", ["npu", "cpu"])
+def test_inputs_that_begin_within_their_memory(device):
+    q, k, v = normal(3, 1, 8), normal(3, 12, 8), normal(3, 12, 8)
+    given = [ours(each, device)[1:] for each in (q, k, v)]
+    out, _ = v1(*given)
+    wanted = expected(q[1:, None], k[1:, None], v[1:, None], 1.0, [12, 12])[:, 0]
+    close(out, wanted)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        (((2, 1, 8), (2, 12, 8), (2, 11, 8)), "value: expected as many tokens as of key"),
+        (((2, 1, 8), (1, 12, 8), (1, 12, 8)), "key: expected 2 sequences, got 1"),
+        (((2, 1, 8), (2, 12, 4), (2, 12, 8)), "key: expected heads of 8 elements, got 4"),
+        (((1, 8), (2, 12, 8), (2, 12, 8)), "query: expected 3 dimensions for BSH, got 2"),
+    ],
+)
+@pytest.mark.parametrize("device", ["npu", "cpu"])
+def test_shapes_that_do_not_fit(device, shapes, message):
+    with pytest.raises(RuntimeError, match=message):
+        v1(*(ours(normal(*shape), device) for shape in shapes))
+
+
+def test_masks_and_tables_that_do_not_fit():
+    q, k = torch.ones(2, 3, 8), torch.ones(2, 12, 8)
+    for shape in ((3, 11), (2, 12), (3, 3, 12)):
+        with pytest.raises(RuntimeError, match="atten_mask: expected one mask, or one for each of 2 sequences"):
+            v1(q, k, k, atten_mask=torch.zeros(shape, dtype=torch.bool))
+    cache = torch.ones(4, 4, 8)
+    with pytest.raises(RuntimeError, match="the table of blocks: expected a row for each of 2 sequences, got 1"):
+        v1(q, cache, cache, block_table=torch.zeros(1, 2, dtype=torch.int32), block_size=4)
+    with pytest.raises(RuntimeError, match="as many blocks and tokens as of key"):
+        v1(q, cache, cache[1:], block_table=torch.zeros(2, 2, dtype=torch.int32), block_size=4)
+
+
 def test_no_key_at_all():
     q, k = ours(normal(1, 1, 8)), ours(normal(1, 12, 8))
     out, lse = v1(q, k, k, actual_seq_lengths_kv=[0], softmax_lse_flag=True)

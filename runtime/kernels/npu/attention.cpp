@@ -13,7 +13,7 @@ namespace mindtorch {
 enum Field : uint32_t {
   kTokens, kHeads, kKeyHeads, kWidth, kSecondWidth, kValueWidth, kSequences, kBlockSize, kTableWidth, kHasMask, kHasLse,
   kQueryToken, kQueryHead, kSecondToken, kSecondHead, kKeyToken, kKeyHead, kKeyBlock, kSecondKeyToken, kSecondKeyHead,
-  kSecondKeyBlock, kValueToken, kValueHead, kValueBlock, kOutToken, kOutHead, kLseToken, kLseHead, kMaskRow, kFields
+  kSecondKeyBlock, kValueToken, kValueHead, kValueBlock, kOutToken, kOutHead, kLseToken, kLseHead, kMaskRow, kBlocks, kFields
 };
 enum Sequence : uint32_t {
   kFirst, kSpan, kLength, kKeys, kShift, kQueryAt, kSecondAt, kKeyAt, kSecondKeyAt, kValueAt, kOutAt, kLseAt, kMaskAt,
@@ -95,6 +95,7 @@ class Attention {
     const int64_t block = field(kBlockSize);
     if (block == 0) return sequence(n, at) + key * field(token) + inHead;
     const int64_t number = table_.GetValue(n * field(kTableWidth) + key / block);
+    ASSERT(number >= 0 && number < field(kBlocks) && "the table names a block of the cache");
     return number * field(token + 2) + key % block * field(token) + inHead;
   }
 

@@ -375,7 +375,7 @@ def _of_other_length(old: Any, new: Any) -> bool:
     return isinstance(old, (list, tuple)) and isinstance(new, (list, tuple)) and len(old) != len(new)
 
 
-def _other_length(record: DispatchRecord, name: str, old: Sequence[Any], new: Sequence[Any]) -> ValueError:
+def _other_length(record: DispatchRecord, name: str, old: Any, new: Any) -> ValueError:
     return ValueError(
         f"NPUGraph.update of {record.name}: record {record.number}, `{name}`: had {len(old)} values at the capture, "
         f"got {len(new)}; a graph keeps the sizes that it was captured with"
