@@ -111,6 +111,7 @@ OBJECTS = (
     "torch.npu.device_of(torch.ones(1))",
     "torch.npu.get_device_properties(0)",
     "torch.npu.NPUGraph()",
+    "torch.npu.graphs.WeakTensor(torch.ones(2, device='npu'))",
     "torch.npu.graph(torch.npu.NPUGraph())",
     "torch.npu.f32",
     "torch.npu.f32(1.0)",
@@ -132,6 +133,7 @@ CLASSES_LEFT_OUT = {
     "npu.Kernel": "calls compiled code, whose arguments it is told",
     "npu.KernelLauncher": "calls compiled code, whose arguments it is told",
     "npu.KernelProfile": "is measured of a kernel that runs",
+    "npu.graph_records.Payload": "the values of one update: `NPUGraph` is called",
     "npu.graph_update.Updates": "what a graph is replayed with: `NPUGraph` is called",
     "npu.kernel_profile.CoreProfile": "a part of `npu.KernelProfile`",
     "npu.kernel_profile.Interval": "a part of `npu.KernelProfile`",
@@ -141,7 +143,10 @@ CLASSES_LEFT_OUT = {
     "profiler.DeviceType": "an enumeration",
     "profiler.ProfilerAction": "an enumeration",
     "profiler.ProfilerActivity": "an enumeration",
+    "npu.graphs.DispatchRecord": "a call that was captured, which handlers are given",
+    "npu.graphs.NpuGraphOpHandler": "its methods are hooks, of a class that is derived from it",
     "npu.recording.PinnedBytes": "bytes, and their address",
+    "npu.recording.kept_in": "what is kept while something is recorded: `NPUGraph` is called",
     "npu.ExternalStream": "takes a stream's address",
 }
 

@@ -43,6 +43,8 @@ def _outputs(query: Tensor, layout: str, heads: int, value_width: int, with_lse:
 
 
 def _value_width(value: Tensor, layout: str, heads: int, key_heads: int, in_blocks: bool) -> int:
+    if value.dim() not in (3, 4):
+        raise RuntimeError(f"attention: value: expected 3 or 4 dimensions, got {value.dim()}")
     if value.dim() == 3 and (in_blocks or layout == "BSH"):
         return int(value.shape[-1]) // (key_heads or heads)
     return int(value.shape[-1])
@@ -168,7 +170,7 @@ def fused_infer_attention_workspace_v2(query: Tensor, key: Tensor, value: Tensor
 
 def _workspace(query: Tensor, lengths: Sequence[int] | None) -> Tensor:
     """Room for the plan of as many sequences as there may be."""
-    sequences = max(int(query.shape[0]), len(lengths or ())) + 1
+    sequences = max(int(query.shape[0]) if query.dim() else 0, len(lengths or ())) + 1
     room: Tensor = query.new_empty((largest_plan(sequences),), dtype=torch.uint8)
     return room
 
@@ -196,6 +198,11 @@ def paged_attention(
     if len(devices) != 1:
         found = ", ".join(sorted(map(str, devices)))
         raise RuntimeError(f"{name}: expected all tensors but context_lens on one device, got {found}")
+    if query.dim() != 3 or context_lens.dim() != 1:
+        raise RuntimeError(
+            f"{name}: expected query (sequences, heads, width) and a length for each, got {tuple(query.shape)} and "
+            f"{tuple(context_lens.shape)}"
+        )
     lengths = context_lens.tolist()
     problem = problem_of(
         name,
@@ -240,6 +247,8 @@ def multi_head_latent_attention_out(
     """npu_multi_head_latent_attention.out: keys are the latent and a rotary part, values the latent"""
     name = "npu_multi_head_latent_attention"
     _refuse_given(name, given)
+    if q_nope.dim() != 3:
+        raise RuntimeError(f"{name}: q_nope: expected 3 dimensions, got {q_nope.dim()}")
     problem = problem_of(
         name,
         q_nope,

@@ -6,6 +6,7 @@ import itertools
 import threading
 
 from .. import _core
+from .._argument_types import names_wrong_types
 
 __all__ = ["Pool", "checked_pool", "graph_pool_handle", "release_pool", "use_pool"]
 
@@ -34,15 +35,19 @@ def checked_pool(pool: Pool | None) -> Pool:
     return pool
 
 
+@names_wrong_types
 def use_pool(number: int) -> None:
     """Counts a graph that allocates from a pool."""
     with _lock:
         _uses[number] = _uses.get(number, 0) + 1
 
 
+@names_wrong_types
 def release_pool(number: int) -> None:
     """Takes `use_pool` back; memory that no graph has any more becomes ordinary memory."""
     with _lock:
+        if number not in _uses:
+            raise RuntimeError(f"no graph has its memory in pool {number!r}")
         _uses[number] -= 1
         if _uses[number]:
             return

@@ -29,6 +29,9 @@ class WeakTensor:
     __slots__ = ("_alias", "_base", "_serial")
 
     def __init__(self, tensor: Tensor) -> None:
+        if not isinstance(tensor, Tensor) or not tensor.is_npu:
+            what = f"one on {tensor.device}" if isinstance(tensor, Tensor) else type(tensor).__name__
+            raise TypeError(f"WeakTensor: expected a tensor on an NPU, got {what}")
         self._alias = _core.from_buffer(
             None, tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype, tensor.device
         )
@@ -107,6 +110,8 @@ class DispatchRecord:
     by_code: bool = False  # the handler has an `update_args` of its own
 
     def __post_init__(self) -> None:
+        if not (isinstance(self.handler, type) and hasattr(self.handler, "get_update_specs")):
+            raise TypeError(f"DispatchRecord: expected a handler's class, got {self.handler!r}")
         self.names, self.by_code = argument_names(self.op_cache_entry), self.handler.overrides_update_args()
         self.specs = tuple(self.handler.get_update_specs(getattr(self.op_cache_entry, "__name__", "")))
 

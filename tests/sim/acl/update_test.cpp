@@ -5,6 +5,7 @@
 
 #include "gate.hpp"
 #include "graph.hpp"
+#include "scenario.hpp"
 
 static aclrtEventRecordedStatus query(aclrtEvent event) {
     aclrtEventRecordedStatus status = ACL_EVENT_RECORDED_STATUS_NOT_READY;
@@ -428,4 +429,54 @@ TEST(replays_that_wait_for_ever_do_not_hold_up_the_end) {
     CHECK_EQ(aclrtSynchronizeStreamWithTimeout(stream, 20), 507046);
     CHECK_OK(aclFinalize());  // returns, whatever still waits
     CHECK_OK(aclInit(nullptr));
+}
+
+// ------------------------------------------------------------------------------------------- updates that never come
+
+// Run with MINDTORCH_SIM_TIMEOUT=1. The second wait of the failed run does not block again, and the flags are in step.
+SCENARIO(a_run_without_a_record) {
+    const aclrtStream stream = make_stream(), side = make_stream();
+    const aclrtEvent first = make_event(ACL_EVENT_EXTERNAL), second = make_event(ACL_EVENT_EXTERNAL);
+    long* number = make_number();
+    begin(stream);
+    for (const aclrtEvent event : {first, second}) {
+        CHECK_OK(aclrtStreamWaitEvent(stream, event));
+        CHECK_OK(aclrtResetEvent(event, stream));
+        append(stream, number, 1);
+    }
+    const aclmdlRI model = end(stream);
+    CHECK_OK(aclmdlRIExecuteAsync(model, stream));
+    const auto started = std::chrono::steady_clock::now();
+    CHECK_EQ(aclrtSynchronizeStream(stream), 507011);
+    const auto took = std::chrono::steady_clock::now() - started;
+    CHECK(took > std::chrono::milliseconds(900));
+    CHECK(took < std::chrono::milliseconds(1900));
+    const std::string message = aclGetRecentErrMsg();
+    CHECK(message.find("nobody recorded it for 1 s") != std::string::npos);
+    CHECK_EQ(download<long>(number, 1)[0], 0);
+    for (const aclrtEvent event : {first, second}) {
+        CHECK_OK(aclrtRecordEvent(event, side));
+    }
+    run(model, stream);
+    CHECK_EQ(download<long>(number, 1)[0], 11);
+}
+
+TEST(a_run_that_nobody_lets_go_fails_in_time) {
+    CHECK_EQ(run_scenario("a_run_without_a_record", "MINDTORCH_SIM_TIMEOUT", "1"), 0);
+}
+
+TEST(what_an_idle_stream_does_at_once_comes_after_what_was_queued) {
+    const aclrtStream stream = make_stream(), side = make_stream();
+    const aclrtEvent event = make_event(ACL_EVENT_EXTERNAL);
+    CHECK_OK(aclrtRecordEvent(event, side));  // nothing is queued: it is set when the call returns
+    CHECK_EQ(query(event), ACL_EVENT_RECORDED_STATUS_COMPLETE);
+    CHECK_OK(aclrtResetEvent(event, side));
+    Gate gate;
+    gate.block(stream);
+    CHECK_OK(aclrtRecordEvent(event, stream));
+    CHECK_OK(aclrtSynchronizeStream(side));
+    CHECK_EQ(query(event), ACL_EVENT_RECORDED_STATUS_NOT_READY);
+    gate.open();
+    CHECK_OK(aclrtSynchronizeStream(stream));
+    CHECK_EQ(query(event), ACL_EVENT_RECORDED_STATUS_COMPLETE);
 }
