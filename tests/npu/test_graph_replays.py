@@ -148,6 +148,29 @@ print("done")
 
 
 @simulator_only
+def test_replays_that_fill_the_queue_wait_for_updates_of_another_thread(child_env):
+    script = """
+graph, out = captured(twice)
+count = 1500  # more than the queue holds, with the end of each
+
+def updates():
+    for step in range(count):
+        graph.update([{"factor": float(step)}])
+
+thread = threading.Thread(target=updates)
+for step in range(count):
+    if step == 1100:
+        thread.start()
+    graph.replay()
+thread.join()
+npu.synchronize()
+np.testing.assert_array_equal(values(out), float(count - 1) ** 2 * np.arange(1, 5))
+print("done")
+"""
+    assert run(child_env, script, MINDTORCH_SIM_TIMEOUT="60") == "done\n"
+
+
+@simulator_only
 def test_a_graph_that_waits_when_it_is_dropped(child_env):
     script = """
 for number in range(3):

@@ -373,6 +373,38 @@ def test_another_thread_is_not_captured(scaled, x):
     np.testing.assert_array_equal(values(seen[0]), 5 * np.arange(6))
 
 
+@pytest.mark.parametrize(("mode", "code"), [("global", 107030), ("thread_local", None), ("relaxed", None)])
+def test_whose_synchronous_calls_a_mode_refuses(mode, code, scaled, x):
+    """In another thread, on another stream; the capture goes on but where the mode is global."""
+    other, errors = on("npu", np.ones(6, np.float32)), []
+
+    def elsewhere():
+        try:
+            with npu.stream(npu.Stream()):
+                other.cpu()
+        except npu.NpuError as error:
+            errors.append(error.code)
+
+    graph, out = npu.NPUGraph(), npu.alloc_like(x)
+
+    def capture():
+        with npu.graph(graph, capture_error_mode=mode):
+            scaled(x, 2.0, out)
+            thread = threading.Thread(target=elsewhere)
+            thread.start()
+            thread.join()
+
+    if code is None:
+        capture()
+        assert errors == []
+        graph.replay()
+        np.testing.assert_array_equal(values(out), 2 * np.arange(6))
+    else:
+        assert refused(capture).code == 507903
+        assert errors == [code]
+    usable(scaled, x)
+
+
 def test_an_operator_without_a_kernel(scaled, x):
     with npu.graph(npu.NPUGraph()):
         error = refused(lambda: torch.tanh(x))

@@ -136,18 +136,21 @@ class Updates(TorchDispatchMode):
         if not self.records:
             yield
             return
+        if self._ahead > 1:  # the first of several would let it through
+            stream.wait_event(_stream_for(self.index).record_event())
+        yield
+        end = (
+            stream.record_event()
+        )  # without the lock: where the queue is full, it waits for an update of another thread
         with _one_at_a_time:
-            if self._ahead > 1:  # the first of several would let it through
-                stream.wait_event(_stream_for(self.index).record_event())
-            yield
-            self._ends.append(stream.record_event())
+            self._ends.append(end)
             if self._ahead:
                 self._ends.popleft()
                 self._ahead = 0
 
     def release(self) -> None:
         """Lets the replays that wait for an update go without one, as nobody can give it any more."""
-        if len(self._ends) < 2:
+        if len(self._ends) < 2 or runtime.opened().forked:
             return
         # The garbage collector may come here in the middle of another graph's update, whose stream is taken.
         stream = _stream_for(self.index, "releases")
@@ -311,18 +314,20 @@ def _changed(record: DispatchRecord, payload: Mapping[str, Any], known: set[str]
     """A call with the values of an update that are its own, None where there are none; ``known`` gets its keys."""
     if record.by_code and payload:
         return _changed_by_code(record, payload, known)
-    args, kwargs, names = list(record.args), dict(record.kwargs), []
+    args, kwargs, names, listed = list(record.args), dict(record.kwargs), [], False
     if not record.handler._declared:  # what a file declares is all that may change
         known.update(kwargs)
         names = _assigned_by_name(kwargs, payload)
+        listed = bool(names)
     for _, where, key in record.specs:
         known.add(key)
         if key in payload:
-            names.append(record.assign(args, kwargs, where, payload[key]))
-    if not names:
-        return None
-    _check_lengths(record, args, kwargs)
-    return _Change(args, kwargs, names)
+            value = payload[key]
+            names.append(record.assign(args, kwargs, where, value))
+            listed = listed or isinstance(value, (list, tuple))
+    if listed:
+        _check_lengths(record, args, kwargs)
+    return _Change(args, kwargs, names) if names else None
 
 
 def _changed_by_code(record: DispatchRecord, payload: Mapping[str, Any], known: set[str]) -> _Change:
