@@ -18,16 +18,7 @@ import pytest
 PACKAGE = "mindtorch_v2"
 # Who loads what it is told by name: the faces, whose attributes are imported when asked for, and MindSpore's functions.
 LOADERS = {
-    *(
-        "",
-        "_mindspore",
-        "_pending",
-        "autograd",
-        "kernels.mindspore",
-        "library._functions",
-        "npu",
-        "serialization._names",
-    ),
+    *("", "_mindspore", "_pending", "autograd", "kernels.mindspore", "library._functions", "npu", "serialization._names"),
     "utils",
 }
 

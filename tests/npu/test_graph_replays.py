@@ -154,12 +154,13 @@ graph, out = captured(twice)
 count = 1500  # more than the queue holds, with the end of each
 
 def updates():
+    time.sleep(0.5)  # by then the queue is full
     for step in range(count):
         graph.update([{"factor": float(step)}])
 
 thread = threading.Thread(target=updates)
 for step in range(count):
-    if step == 1100:
+    if step == 500:
         thread.start()
     graph.replay()
 thread.join()
