@@ -1,7 +1,8 @@
 """Adaptive committing on the simulated NPU: a model of interleaved delegate calls and custom kernels.
 
-The model runs with a hard wait after every operation, enqueued by hand with one wait at the end, and followed by a lookahead
-and by a plan, in turn; all give the same bits. ``python -m benchmarks.adaptive_commit`` shows the table of this file alone.
+The model runs with a hard wait after every operation, enqueued by hand with one wait at the end, and followed by a
+lookahead and by a plan, in turn; all give the same bits. ``python -m benchmarks.adaptive_commit`` shows the table of
+this file alone.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def results() -> list[Result]:
 
 
 def knowing() -> list[Result]:
-    """What a call costs more because its next operation is known: thread time, beside the same call that is told nothing."""
+    """What a call costs more because its next operation is known, in thread time."""
     x = torch.zeros(8, device="npu")
 
     def calls(count: int) -> None:

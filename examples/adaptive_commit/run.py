@@ -2,8 +2,8 @@
 
     delegate -> softshrink -> softshrink -> delegate -> (copied to the CPU) CPU -> CPU -> (copied back) softshrink
 
-The delegates are modules captured as graphs of the NPU; softshrink is this folder's own operator, whose kernels are told
-what comes next.
+The delegates are modules captured as graphs of the NPU; softshrink is this folder's own operator, whose kernels are
+told what comes next.
 """
 
 from __future__ import annotations

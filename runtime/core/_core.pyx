@@ -89,7 +89,7 @@ from mindtorch_v2._core_profiling import (
 )
 from mindtorch_v2._core_npu_memory import (
     npu_allocation, npu_begin_recording, npu_bind, npu_copy_within, npu_empty_cache, npu_end_recording, npu_end_tape,
-    npu_give_up_pool, npu_limit_memory, npu_memory, npu_play_tape, npu_pools, npu_record_stream, npu_recording,
+    npu_give_up_pool, npu_limit_memory, npu_memory, npu_play_tape, npu_pools, npu_record_stream, npu_recording, npu_replay,
     npu_reset_accumulated_memory, npu_reset_peak_memory, npu_stop_tape, npu_tape_allocations,
 )
 from mindtorch_v2._core_random import Generator, set_default_generator, source_of

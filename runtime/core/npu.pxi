@@ -54,6 +54,7 @@ cdef int bind_acl(dict addresses, object error_factory) except -1:
     acl.record_event = <int (*)(void*, void*) noexcept nogil><uintptr_t>addresses["aclrtRecordEvent"]
     acl.wait_event = <int (*)(void*, void*) noexcept nogil><uintptr_t>addresses["aclrtStreamWaitEvent"]
     acl.copy = <int (*)(void*, size_t, void*, size_t, int, void*) noexcept nogil><uintptr_t>addresses["aclrtMemcpyAsync"]
+    acl.execute = <int (*)(void*, void*) noexcept nogil><uintptr_t>addresses["aclmdlRIExecuteAsync"]
     acl.query_event = <int (*)(void*, int*) noexcept nogil><uintptr_t>addresses["aclrtQueryEventStatus"]
     acl.capture_info = <int (*)(void*, int*, void**) noexcept nogil><uintptr_t>addresses["aclmdlRICaptureGetInfo"]
     return 0

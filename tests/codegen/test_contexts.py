@@ -1,4 +1,4 @@
-"""`context` in YAML, and devices as data, under three runtimes: told in mindtorch_v2, a context that says nothing elsewhere."""
+"""`context` in YAML, and devices as data, under three runtimes."""
 
 from __future__ import annotations
 

@@ -79,6 +79,18 @@ def _raises(x):
     raise ValueError("this kernel always fails")
 
 
+@lib.operator("fails_later(Tensor x) -> Tensor")
+def fails_later(op, x):
+    """Has a result at once, and raises when it is queued."""
+    op.returns(like(x))
+    op.python(_raises_later, device="NPU")
+
+
+def _raises_later(x):
+    torch._core.hold_call(_raises)
+    return torch.empty_like(x)
+
+
 def told(tensor):
     """What a kernel wrote down, by name."""
     return dict(zip(NAMES, map(int, tensor.cpu().tolist()), strict=False))

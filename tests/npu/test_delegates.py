@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -125,12 +126,12 @@ def test_what_the_c_delegate_refuses(function, problem):
 def test_other_dtypes_and_shapes_are_refused():
     with pytest.raises(DelegateError, match="tensors of int64; it lowers float32 and float64"):
         torch.npu.lower(Function(lambda x: x + 1), torch.ones(2, dtype=torch.int64), delegate="cpu_c")
+
+    class Two(nn.Module):
+        def forward(self, x, y):
+            return x + y
+
     with pytest.raises(DelegateError, match=r"a tensor of shape \[3\] beside the output's \[2, 3\]"):
-
-        class Two(nn.Module):
-            def forward(self, x, y):
-                return x + y
-
         torch.npu.lower(Two(), torch.ones(2, 3), torch.ones(3), delegate="cpu_c")
     with pytest.raises(DelegateError, match=r"'cpu_c' runs on cpu, and the example inputs are on npu:0"):
         torch.npu.lower(Function(lambda x: x + 1), torch.ones(2, device="npu"), delegate="cpu_c")
@@ -224,15 +225,23 @@ def test_an_operator_among_others():
     x, y = inputs(5)
     low = torch.npu.lower(Chain().requires_grad_(False), x, y, delegate="cpu_c", name="among")
     op = torch.ops.lowered.among.default
-    assert op.is_delegate and op.devices == ("cpu",)
+    assert op.is_delegate
+    assert op.devices == ("cpu",)
     assert [tuple(each.shape) for each in op([x.to("meta"), y.to("meta")], [])] == [(5,), (5,)]
     assert "lowered::among" in repr(low)
     model = nn.Sequential(Function(lambda x: x + 1), Function(lambda x: low(x, x)[0]))
     assert model(x).shape == (5,)
     with pytest.raises(RuntimeError, match="already defined"):
         torch.npu.lower(Chain(), x, y, delegate="cpu_c", name="among")
-    del low, model
-    assert torch._core.find_operator("lowered::among") is None or True
+
+
+def test_the_operator_goes_with_its_module():
+    x, y = inputs(5)
+    low = torch.npu.lower(Chain().requires_grad_(False), x, y, delegate="cpu_c", name="gone")
+    low(x, y)
+    assert torch._core.find_operator("lowered::gone") is not None
+    del low
+    assert torch._core.find_operator("lowered::gone") is None
 
 
 def test_lower_says_what_it_takes():
@@ -265,7 +274,7 @@ class Noting(Delegate):
     """Runs the module itself, and notes what it is told."""
 
     device_types = ("cpu", "npu")
-    told: list = []
+    told: ClassVar[list] = []
 
     def init(self, context, module, inputs, state):
         self.module = module

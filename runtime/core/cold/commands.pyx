@@ -232,11 +232,12 @@ cdef class Course:
     cdef readonly int64_t count
     cdef list held
 
-    def __init__(self, list operations not None):
+    def __cinit__(self, list operations not None):
         cdef Py_ssize_t i, at = 0
         cdef list flat = []
         cdef device where
         self.held = []
+        operations = list(operations)                    # which nobody changes meanwhile
         self.steps = <Planned*>malloc((len(operations) + 1) * sizeof(Planned))
         if self.steps == NULL:
             raise MemoryError()
@@ -255,10 +256,10 @@ cdef class Course:
             raise MemoryError()
         for i, number in enumerate(flat):
             self.sizes[i] = number
-        for i in range(len(operations)):
+        for i in range(len(self.held)):
             self.steps[i].sizes = self.sizes + at
             at += self.steps[i].count
-        self.count = len(operations)
+        self.count = len(self.held)
 
     def __dealloc__(self):
         free(self.steps)

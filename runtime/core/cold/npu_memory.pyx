@@ -10,7 +10,7 @@ from mindtorch_v2._core cimport (
     npu_recordings, npu_stream_of, set_allocator,
 )
 
-from mindtorch_v2._core import OutOfMemoryError, npu_note
+from mindtorch_v2._core import OutOfMemoryError, npu_current_device, npu_note
 
 cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
     pass
@@ -279,6 +279,19 @@ cdef int mark_tensors(PyObject** args, Py_ssize_t n, void* stream) except -1:
 def npu_record_stream(Tensor t not None, uintptr_t stream):
     """Says that work on a stream (by handle) uses the tensor, so its memory is not reused before that work is done."""
     npu_allocator.used_on(t.storage.data, <void*>stream)
+
+
+def npu_replay(uintptr_t model):
+    """Queues a captured graph, by its handle, on the current stream of the thread's NPU."""
+    cdef int status, index = npu_current_device()
+    cdef void* stream
+    cold.release_held()
+    npu_enter(index)
+    stream = npu_stream_of(index)
+    status = acl.execute(<void*>model, stream)
+    if status != 0:
+        raise npu_error(status, "aclmdlRIExecuteAsync")
+    npu_note(index, <uintptr_t>stream, "a captured graph")
 
 
 cdef inline void* first_byte(Tensor t) noexcept:

@@ -439,6 +439,7 @@ cdef struct AclEntryPoints:
     int (*record_event)(void*, void*) noexcept nogil
     int (*wait_event)(void*, void*) noexcept nogil
     int (*query_event)(void*, int*) noexcept nogil
+    int (*execute)(void*, void*) noexcept nogil                  # a captured graph; NULL where CANN is too old to capture
     int (*copy)(void*, size_t, void*, size_t, int, void*) noexcept nogil
     int (*capture_info)(void*, int*, void**) noexcept nogil      # NULL where CANN is too old to capture
 

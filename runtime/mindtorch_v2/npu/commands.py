@@ -19,8 +19,8 @@ def command_buffer(device: DeviceLike = None) -> CommandBuffer:
     """The calling thread's command buffer of an NPU, by default of the current one.
 
     ``encode(function, *args)`` queues what the function queues, ``commit()`` ends that with a fence, and
-    ``commit_and_wait()`` waits for it. ``encoded`` operations are not committed yet, of the ``bound`` that there is room
-    for; a full buffer commits by itself.
+    ``commit_and_wait()`` waits for it. ``encoded`` operations are not committed yet, of the ``bound`` that there is
+    room for; a full buffer commits by itself.
     """
     opened()
     return _core.command_buffer(index_of(device))
@@ -63,8 +63,9 @@ class Following:
 def lookahead(log: Log | None = None) -> Following:
     """``with torch.npu.lookahead():`` operations learn what comes next without a plan, and work is committed by it.
 
-    A kernel that asks for its context, and a delegate on an NPU, is queued when the thread's next operation arrives, or
-    when it asks for the stream, copies, waits, or leaves the block; its errors come then. Other threads get tensors made
-    inside when the block is left. ``log`` gets ``("encode" | "commit" | "wait", device, operation)`` as they happen.
+    A kernel that asks for its context, and a delegate on an NPU, is queued when the thread's next operation arrives,
+    or when it asks for the stream, copies, waits, or leaves the block; its errors come then. Other threads get tensors
+    made inside when the block is left. ``log`` gets ``("encode" | "commit" | "wait", device, operation)`` as they
+    happen.
     """
     return Following(log=log)

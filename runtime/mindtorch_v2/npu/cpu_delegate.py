@@ -52,8 +52,9 @@ _OPEN_ENDS = {"min": "-INFINITY", "max": "INFINITY"}  # of clamp, where None is 
 class CpuDelegate(Delegate):
     """Lowers a chain of operators to C, compiles it once, and runs it as one call.
 
-    It takes what works element by element on float32 or float64: tensors of one shape, or of one element. Everything else
-    is refused by its name. Values are those of C's math.h, which may differ from the operators' own in the last digits.
+    It takes what works element by element on float32 or float64: tensors of one shape, or of one element. Everything
+    else is refused by its name. Values are those of C's math.h, which may differ from the operators' own in the last
+    digits.
     """
 
     device_types = ("cpu",)
@@ -145,8 +146,8 @@ def _refuse_unfit(trace: Trace, given: list[Any], outputs: list[Tensor]) -> None
             raise DelegateError(f"tensors of {_name(dtype)} and of {_name(value.dtype)}; a chain is of one dtype")
         if tuple(value.shape) != whole and (value.numel() != 1 or any(value is output for output in outputs)):
             raise DelegateError(
-                f"a tensor of shape {list(value.shape)} beside the output's {list(whole)}; they must be of one shape, or "
-                "of one element"
+                f"a tensor of shape {list(value.shape)} beside the output's {list(whole)}; they must be of one shape, "
+                "or of one element"
             )
 
 

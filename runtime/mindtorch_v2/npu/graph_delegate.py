@@ -30,7 +30,7 @@ class GraphDelegate(Delegate):
     def init(
         self, context: BackendInitContext, module: Function, inputs: Sequence[Tensor], state: Sequence[Tensor]
     ) -> None:
-        """Captures the module. What it runs must be able to: no copies to the host, no operators that fall back to it."""
+        """Captures the module, which must not copy to the host, nor call operators that fall back to it."""
         self._name, self._index = context.name, context.device.index
         self._inputs = [value.clone() for value in inputs]
         self._state = list(state)
@@ -52,8 +52,8 @@ class GraphDelegate(Delegate):
         for at, (given, captured) in enumerate(zip(state, self._state, strict=True)):
             if given.data_ptr() != captured.data_ptr():
                 raise DelegateError(
-                    f"{self._name}: parameter or buffer {at} is another tensor than when the graph was captured: copy new "
-                    "values into it, or lower the module again"
+                    f"{self._name}: parameter or buffer {at} is another tensor than when the graph was captured: copy "
+                    "new values into it, or lower the module again"
                 )
         stream = _core.npu_current_stream(self._index)
         with self._lock:

@@ -151,7 +151,11 @@ class NPUGraph:
 
     def replay(self) -> None:
         """Queues the captured work on the current stream."""
-        captured, stream = self._require_captured("replay"), current_stream()
+        captured = self._require_captured("replay")
+        if not captured.updates.records:  # nothing that it waits for
+            _core.npu_replay(captured.model)
+            return
+        stream = current_stream()
         missing = captured.updates.waiting()
         what = f"a captured graph, which waits for {missing}" if missing else "a captured graph"
         with captured.updates.replaying(stream), on_device(stream.device_index):

@@ -158,8 +158,8 @@ class KernelLauncher(KernelsByName):
         for i, word in enumerate(words):
             if types[i].name == "context" and int(word.partition(":")[2]) > CONTEXT_BYTES:
                 raise RuntimeError(
-                    f"kernel {kernel}, argument {i + 1}: compiled with an mt_context of {word.partition(':')[2]} bytes, and "
-                    f"this runtime's has {CONTEXT_BYTES}: build it with this runtime's mindtorch_kernel.h"
+                    f"kernel {kernel}, argument {i + 1}: compiled with an mt_context of {word.partition(':')[2]} "
+                    f"bytes, and this runtime's has {CONTEXT_BYTES}: build it with this runtime's mindtorch_kernel.h"
                 )
         return address, {i: int(word.partition(":")[2]) for i, word in enumerate(words) if word.startswith("struct:")}
 

@@ -40,8 +40,8 @@ def lower(
 
     To its surroundings, plans, dispatch modes and autograd, it is one operator, ``torch.ops.lowered.<name>``. Its
     parameters and buffers are read in each call. Gradients are those of ``module``, which runs once more in backward.
-    ``next_kind`` and ``next_device`` are handed to the delegate's ``init``: what will follow, where that is known. Raises
-    ``DelegateError`` where there is no such delegate, or it does not take the module.
+    ``next_kind`` and ``next_device`` are handed to the delegate's ``init``: what will follow, where that is known.
+    Raises ``DelegateError`` where there is no such delegate, or it does not take the module.
     """
     cls = find_delegate(delegate)
     if not isinstance(module, Module):
@@ -97,11 +97,12 @@ class LoweredModule(Module):
         self._op = getattr(getattr(ops, NAMESPACE), context.name).default
 
     def forward(self, *inputs: Tensor) -> Any:
-        """What ``original(*inputs)`` returns, by one operation. Raises ValueError for other inputs than it was lowered for."""
+        """What ``original(*inputs)`` returns, by one operation. Raises ValueError for inputs of another form."""
         if [_form(value) for value in inputs] != self._expected:
             expected, got = (", ".join(map(_shown, forms)) for forms in (self._expected, map(_form, inputs)))
             raise ValueError(
-                f"{NAMESPACE}::{self.name} was lowered for ({expected}), got ({got}); lower the module for these inputs, too"
+                f"{NAMESPACE}::{self.name} was lowered for ({expected}), got ({got}); lower the module for these "
+                "inputs, too"
             )
         outputs = self._op(list(inputs), [registry[key] for registry, key in self._places])
         return outputs[0] if self._single else list(outputs) if self._listed else tuple(outputs)

@@ -41,8 +41,8 @@ class ExecutionPlan:
     def follow(self, log: Log | None = None) -> Following:
         """``with plan.follow():`` the block runs what is planned, and its operations know what comes next.
 
-        An operation that is not the planned one raises ``PlanError`` before it runs, and so does the end of a block that
-        has left some out. ``log`` gets ``("encode" | "commit" | "wait", device, operation)`` as they happen.
+        An operation that is not the planned one raises ``PlanError`` before it runs, and so does the end of a block
+        that has left some out. ``log`` gets ``("encode" | "commit" | "wait", device, operation)`` as they happen.
         """
         return _FollowingPlan(self._course, self, log)
 
@@ -131,8 +131,8 @@ class _FollowingPlan(Following):
 def plan(module: Function, *example_inputs: Any) -> ExecutionPlan:
     """The operations that ``module(*example_inputs)`` runs, found on fake tensors: nothing is computed.
 
-    An operation is an operator's call on a device, outside of any other; what only looks at memory in another way, a view,
-    is none. Raises ``PlanError`` where what runs depends on the values of tensors.
+    An operation is an operator's call on a device, outside of any other; what only looks at memory in another way, a
+    view, is none. Raises ``PlanError`` where what runs depends on the values of tensors.
     """
     return ExecutionPlan(tuple(map(_planned, trace(module, example_inputs).calls)))
 

@@ -15,9 +15,9 @@ from ._tracer import Tracer, running
 
 __all__ = [
     "absolute", "align_up", "all_of", "any_of", "bf16", "bool_", "broadcast", "broadcast_shapes", "can_cast", "ceil",
-    "ceil_div", "context", "desc", "dim_bits", "empty", "exp", "f16", "f32", "f64", "floor", "i8", "i16", "i32", "i64", "like",
-    "log", "maximum", "minimum", "none_of", "one_of", "promote_types", "reduced_shape", "result_type", "rng", "sqrt",
-    "stream", "struct", "to_float", "to_int", "total", "u8", "u16", "u32", "u64", "upload", "workspace",
+    "ceil_div", "context", "desc", "dim_bits", "empty", "exp", "f16", "f32", "f64", "floor", "i8", "i16", "i32", "i64",
+    "like", "log", "maximum", "minimum", "none_of", "one_of", "promote_types", "reduced_shape", "result_type", "rng",
+    "sqrt", "stream", "struct", "to_float", "to_int", "total", "u8", "u16", "u32", "u64", "upload", "workspace",
 ]  # fmt: skip
 
 

@@ -380,9 +380,9 @@ class Library:
     ) -> Callable[[Callable[..., None]], Any]:
         """Decorator: an operator is what the function says of symbols.
 
-        Tags and methods have no place, nor have rules of op.jvp: MindSpore's `jvp` differentiates gradients. ``devices``
-        are those of the declaration's kernels, where not all of them are in the definition; the operator has them as
-        ``devices``.
+        Tags and methods have no place, nor have rules of op.jvp: MindSpore's `jvp` differentiates gradients.
+        ``devices`` are those of the declaration's kernels, where not all of them are in the definition; the operator
+        has them as ``devices``.
         """
         if graph_update:
             raise DefinitionError(

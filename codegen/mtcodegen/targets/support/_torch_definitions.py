@@ -167,8 +167,8 @@ class Library:
     ) -> Callable[[Callable[..., None]], Any]:
         """Decorator: an operator is what the function says of symbols. Methods (``variants``) are not installed.
 
-        ``devices`` are those of the declaration's kernels, where not all of them are in the definition; what is returned
-        has them as ``devices``.
+        ``devices`` are those of the declaration's kernels, where not all of them are in the definition; what is
+        returned has them as ``devices``.
         """
         _refuse_graph_update(self.ns, schema, graph_update)
 
