@@ -85,5 +85,5 @@ def test_odd_values_as_in_pytorch(device: str, ops: ModuleType) -> None:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_bound_below_zero_is_refused(device: str, ops: ModuleType) -> None:
-    with pytest.raises(RuntimeError, match=r"scheduled::softshrink: expected lambd >= 0"):
+    with pytest.raises(RuntimeError, match=r"scheduled::softshrink: expected lambd to be at least 0"):
         ops.softshrink(torch.ones(2, device=device), lambd=-1.0)

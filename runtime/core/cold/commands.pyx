@@ -19,8 +19,9 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from mindtorch_v2._core cimport (
-    ARG_OPT_TENSOR_LIST, ARG_TENSOR_LIST, KEY_NPU, MT_FLOAT_REGISTERS, MT_INT_REGISTERS, MT_MAX_NPUS, MT_NEXT_DELEGATE, MT_NEXT_END, MT_NEXT_KERNEL,
-    MT_NEXT_UNKNOWN, WATCH_PROFILE, Bound, Kernel, OpOverload, Tensor, acl, as_device, cold, device, device_at, kernel_context, mt_context,
+    ARG_OPT_TENSOR_LIST, ARG_TENSOR, ARG_TENSOR_LIST, KEY_NPU, MT_FLOAT_REGISTERS, MT_INT_REGISTERS, MT_MAX_NPUS,
+    MT_NEXT_DELEGATE, MT_NEXT_END, MT_NEXT_KERNEL, MT_NEXT_UNKNOWN, WATCH_PROFILE, Bound, Kernel, OpOverload, Tensor, acl,
+    as_device, cold, device, device_at, kernel_context, mt_context,
     mt_frame, npu_enter, npu_error, npu_recordings, npu_stream_of, operators, queue_launch, thread_state,
     watched,
 )
@@ -280,9 +281,17 @@ cdef bint as_planned(Planned* step, OpOverload op, int code, int index, Bound* b
             if value != <PyObject*>None and not same_sizes(&expected, end, <Tensor>value):
                 return False
         return expected == end
-    for t in tensors_of(op, bound):
-        if not same_sizes(&expected, end, <Tensor>t):
-            return False
+    for i in range(op.sig.count):
+        value = bound.slots[i]
+        if value == <PyObject*>None:
+            continue
+        if op.sig.args[i].kind == ARG_TENSOR:
+            if not same_sizes(&expected, end, <Tensor>value):
+                return False
+        elif op.sig.args[i].kind in (ARG_TENSOR_LIST, ARG_OPT_TENSOR_LIST):
+            for item in <object>value:
+                if item is not None and not same_sizes(&expected, end, <Tensor>item):
+                    return False
     return expected == end
 
 
@@ -462,13 +471,21 @@ cdef int place_of(OpOverload op, int key, Bound* bound, int* code, int* index) e
                 break
         else:
             if op.sig.has_lists:
-                for each in tensors_of(op, bound):
-                    if (<Tensor>each).dev.type_code == key:
-                        where = (<Tensor>each).dev
-                        break
+                where = place_of_lists(op, key, bound)
     if where is not None:
         code[0], index[0] = where.type_code, where.index_code
     return 0
+
+
+cdef device place_of_lists(OpOverload op, int key, Bound* bound):
+    """The device of the first tensor in a call's lists that is on one of that key; None where there is none."""
+    cdef int i
+    for i in range(op.sig.count):
+        if op.sig.args[i].kind in (ARG_TENSOR_LIST, ARG_OPT_TENSOR_LIST) and bound.slots[i] != <PyObject*>None:
+            for item in <object>bound.slots[i]:
+                if item is not None and (<Tensor>item).dev.type_code == key:
+                    return (<Tensor>item).dev
+    return None
 
 
 cdef int arrive(Run run, int kind, int code, int index, str what) except -1:
