@@ -12,7 +12,7 @@ import pytest
 import mindtorch_v2 as torch
 from mindtorch_v2 import nn, npu
 from tests.npu import scheduled
-from tests.npu.conftest import Gate
+from tests.npu.conftest import Gate, simulator_only
 from tests.npu.scheduled import CPU, DELEGATE, END, KERNEL, NPU, UNKNOWN, told
 
 OPS = torch.ops.scheduled_tests
@@ -458,9 +458,33 @@ def test_what_fails_when_it_is_queued_is_told_by_the_next_operation():
         result = OPS.softshrink(x)
     assert log == [shrink, shrink, COMMIT, WAIT]
     np.testing.assert_array_equal(result.cpu().numpy(), np.maximum(np.arange(16) - np.float32(0.5), 0))
-    with pytest.raises(ValueError, match="always fails"), torch.npu.lookahead():
-        OPS.fails_later(x)
+    log.clear()
+
+    def ends_with_it():
+        with torch.npu.lookahead(log):
+            OPS.softshrink(x)
+            OPS.fails_later(x)
+
+    with pytest.raises(ValueError, match="always fails"):
+        ends_with_it()
+    assert log == [shrink, COMMIT, WAIT]
     assert not torch._core.in_run()
+
+
+@simulator_only
+def test_a_fault_is_told_by_the_block_and_leaves_the_buffers_usable(kernels):
+    x, log = numbers(), []
+
+    def faults():
+        with torch.npu.lookahead(log):
+            OPS.softshrink(x)
+            kernels.launch("too_large", block_dim=1, args=[x])
+
+    with pytest.raises(npu.NpuError, match=r"CommandBuffer\.commit_and_wait on npu:0"):
+        faults()
+    with torch.npu.lookahead():
+        result = OPS.softshrink(x)
+    np.testing.assert_array_equal(result.cpu().numpy(), np.maximum(np.arange(16) - np.float32(0.5), 0))
 
 
 def test_runs_end_where_they_began():

@@ -324,14 +324,23 @@ cdef list tensors_of(OpOverload op, Bound* bound):
 cdef class RuntimeContext:
     """What a kernel of Python or a delegate is told of where it runs and of what comes next."""
     cdef readonly str next_kind            # "kernel", "delegate", "end" or "unknown"
-    cdef readonly device device            # of this operation; None where no run is followed
-    cdef readonly device next_device       # None where it is not known, and at the end
+    cdef int code, index, next_code, next_index
     cdef readonly int64_t position         # in the plan, or since the lookahead began; -1: there is neither
     cdef readonly object plan              # the ExecutionPlan that is followed, or None
     cdef readonly bint commit_and_continue # whether work may stay encoded
 
     def __init__(self):
         raise TypeError("a RuntimeContext is what the runtime gives a kernel or a delegate")
+
+    @property
+    def device(self):
+        """Where this operation runs; None where no run is followed."""
+        return device_at(self.code, self.index) if self.code else None
+
+    @property
+    def next_device(self):
+        """Where the next operation runs; None where that is not known, and at the end."""
+        return device_at(self.next_code, self.next_index) if self.next_code else None
 
     def __repr__(self):
         following = self.next_kind if self.next_device is None else f"{self.next_kind} on {self.next_device}"
@@ -347,10 +356,8 @@ def runtime_context():
     made.position, made.commit_and_continue = told.position, told.commit_and_continue
     if run is not None:
         made.plan = run.plan
-        if told.device:
-            made.device = device_at(told.device, told.device_index)
-        if told.next_device:
-            made.next_device = device_at(told.next_device, told.next_device_index)
+        made.code, made.index = told.device, told.device_index
+        made.next_code, made.next_index = told.next_device, told.next_device_index
     return made
 
 
@@ -411,17 +418,29 @@ cdef class Run:
         if thread_state().run != <void*>self:
             raise RuntimeError("this run is not the innermost one of this thread: runs end where they began, inner ones first")
         try:
-            release(self, MT_NEXT_END, 0, -1)
-            self.open = False
-            for buffer in self.table:
-                if buffer is not None:
-                    commit_and_wait(<CommandBuffer>buffer)
+            try:
+                release(self, MT_NEXT_END, 0, -1)
+            finally:                                     # what failed there ends nothing else
+                self.open = False
+                wait_for_all(self.table)
         finally:
-            self.holds = self.open = False
-            self.held_call = self.held_args = self.held_views = self.held_kernel = None
             thread_state().run = self.outer
             kernel_context()[0] = self.outer_context
             Py_DECREF(self)
+
+
+cdef int wait_for_all(list table) except -1:
+    """Commits and waits on every NPU; then raises the first error there was."""
+    failure = None
+    for buffer in table:
+        if buffer is not None:
+            try:
+                commit_and_wait(<CommandBuffer>buffer)
+            except RuntimeError as error:
+                failure = error if failure is None else failure
+    if failure is not None:
+        raise failure
+    return 0
 
 
 cdef int reset_context(Run run) except -1:
