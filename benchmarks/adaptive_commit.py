@@ -51,7 +51,8 @@ class Body(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """``relu(weight * x) + x``."""
-        return (x * self.weight).relu() + x
+        result: Tensor = (x * self.weight).relu() + x
+        return result
 
 
 class Interleaved(nn.Module):
@@ -163,7 +164,7 @@ def knowing() -> list[Result]:
         npu.synchronize()
         return seconds
 
-    ways = {"none": nullcontext, "lookahead": torch.npu.lookahead, "plan": plan.follow}
+    ways: dict[str, Callable[[], Any]] = {"none": nullcontext, "lookahead": torch.npu.lookahead, "plan": plan.follow}
     figures = dict(zip(ways, least_seconds([partial(measure, block) for block in ways.values()], 60), strict=True))
     return [
         Result(f"knowing the next operation, {way}, a call", max(figures[way] - figures["none"], 0.0), None, "", 100e-9)

@@ -584,10 +584,12 @@ class CommandBuffer:
     def commit(self) -> None: ...
     def commit_and_wait(self) -> None: ...
 
+_Device = device
+
 class RuntimeContext:
     next_kind: str
-    device: device | None
-    next_device: device | None
+    device: _Device | None
+    next_device: _Device | None
     position: int
     plan: Any
     commit_and_continue: bool
