@@ -50,6 +50,7 @@ check: $(VENV)/.installed ## fail if committed generated code is not what the YA
 	@$(BIN)mtcodegen check ops_yaml
 	@$(BIN)mtcodegen check examples/scaled_add/ops.yaml
 	@$(BIN)mtcodegen check examples/row_scale/ops.yaml
+	@$(BIN)mtcodegen check examples/adaptive_commit/ops.yaml
 	@$(BIN)mtcodegen check examples/graph_decode/ops.yaml
 
 generate: $(VENV)/.installed ## write the built-in operators and the examples again from their YAML files
