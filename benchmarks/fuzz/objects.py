@@ -25,6 +25,9 @@ OBJECTS = (
     "torch.ops.aten.add.Tensor",
     "torch.ops.aten.add",
     "torch.Generator()",
+    "torch.storage.TypedStorage(3)",
+    "torch.serialization.safe_globals([])",
+    "torch.serialization.set_default_mmap_options(2)",
     # autograd
     "(torch.tensor([1.0, 2.0], requires_grad=True) * 2).grad_fn",
     "torch.tensor([1.0, 2.0], requires_grad=True).sin().grad_fn._raw_saved_self",
@@ -154,6 +157,7 @@ CLASSES_LEFT_OUT = {
     "npu.kernel_profile.PipeProfile": "a part of `npu.KernelProfile`",
     "npu.timeline.Timeline": "there is one, which profilers ask",
     "npu.timeline_profile.profile": "writes a file",
+    "serialization.LoadEndianness": "an enumeration",
     "profiler.DeviceType": "an enumeration",
     "profiler.ProfilerAction": "an enumeration",
     "profiler.ProfilerActivity": "an enumeration",

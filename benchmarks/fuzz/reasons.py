@@ -49,6 +49,9 @@ LEFT_OUT = {
     "torch.npu.copies.within": "copies so many bytes of memory: `copy_`, which counts them, is called",
     "torch.npu.memory.free_host": "takes an address",
     "torch.backends.from_buffer": "takes an address",
+    "torch.serialization.LoadEndianness": "an enumeration",
+    "torch.serialization.save": "writes a file",
+    "torch.storage.storage_from_file": "may write a file",
 }
 
 

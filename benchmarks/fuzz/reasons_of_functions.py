@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.fuzz.outcome import Outcome, Raised, Returned
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["OF_SINGLE_FUNCTIONS"]
 
-_RANDOM = re.compile(r"rand|normal_?$|uniform|bernoulli|[Dd]ropout|exponential|kaiming|xavier|Linear|Embedding|seed")
+_LIBRARY = r"orthogonal|trunc_normal|\bseed$"  # and beside Intel's processors what PyTorch asks Intel's library for
+_ON_INTEL = Path("/proc/cpuinfo").exists() and "GenuineIntel" in Path("/proc/cpuinfo").read_text()
+_RANDOM = re.compile(_LIBRARY + (r"|bernoulli|[Dd]ropout|exponential|multinomial" if _ON_INTEL else ""))
 _UNINITIALISED = re.compile(r"empty|resize|set_$|alloc")
 _OWN_FORM = re.compile(
     r"data_ptr$|__hash__$|__reduce|__getstate__$|__repr__$|__str__$|__format__$|__dir__$|_cdata|__doc__$|_sequence_nr$"
@@ -85,7 +88,7 @@ _READS_SIZES = re.compile(r"\.(baddbmm|embedding|mv|scatter_add_?|nll_loss\w*)$"
 
 OF_SINGLE_FUNCTIONS = (
     Reason(
-        "random numbers are other ones; shape and dtype are compared",
+        "random numbers that a library makes, whose last bits are its own; shape and dtype are compared",
         kinds("value"),
         lambda call, ours, theirs: _RANDOM.search(name(call)) is not None and same_form(call, ours, theirs),
     ),

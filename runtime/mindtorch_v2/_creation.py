@@ -303,14 +303,16 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
         raise ValueError(f"both buffer length ({view.nbytes}) and count ({count}) must not be 0")
     if not 0 <= offset < view.nbytes:
         raise ValueError(
-            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({view.nbytes} bytes) minus 1"
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({view.nbytes} bytes) "
+            "minus 1"
         )
     left = view.nbytes - offset
     size = dtype.itemsize
     if count < 0:
         if left % size:
             raise ValueError(
-                f"buffer length ({left} bytes) after offset ({offset} bytes) must be a multiple of element size ({size})"
+                f"buffer length ({left} bytes) after offset ({offset} bytes) must be a multiple of element size "
+                f"({size})"
             )
         count = left // size
     if count == 0 or count * size > left:

@@ -306,3 +306,20 @@ def test_fork_rng_keeps_an_npus_sequence() -> None:
         ours.manual_seed(10)
         ours.rand(7, device="npu")
     assert ours.rand(3, device="npu").tolist() == first
+
+
+def test_npus_have_seeds_of_their_own() -> None:
+    ours.manual_seed(1)
+    ours.npu.manual_seed(5)
+    assert (ours.npu.initial_seed(), ours.initial_seed()) == (5, 1)
+    state = ours.npu.get_rng_state()
+    first = ours.rand(3, device="npu").tolist()
+    ours.npu.set_rng_state(state)
+    assert ours.rand(3, device="npu").tolist() == first
+    states = ours.npu.get_rng_state_all()
+    ours.npu.seed_all()
+    ours.npu.set_rng_state_all(states)
+    ours.npu.manual_seed_all(5)
+    assert ours.rand(3, device="npu").tolist() == first
+    ours.npu.seed()
+    assert ours.npu.initial_seed() != 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import io
 import os
 import pickle
@@ -25,7 +26,8 @@ from tests.runtime.both import agree
 
 pytestmark = pytest.mark.filterwarnings("ignore:Detected pickle protocol")
 DTYPES = (
-    "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
+    "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64",
+    "complex128",
     "uint16", "uint32", "uint64",
 )  # fmt: skip
 DAMAGED = (RuntimeError, EOFError, pickle.UnpicklingError)
@@ -114,7 +116,7 @@ def tensors(draw: Any) -> Callable[[Any], Any]:
 
 def trees(leaf: Any) -> Any:
     names = st.text(max_size=5) | st.integers(-(2**70), 2**70)
-    plain = st.none() | st.booleans() | names | st.floats(allow_nan=False) | st.binary(max_size=300)
+    plain = st.none() | st.booleans() | names | st.floats(allow_nan=False) | st.binary(min_size=1, max_size=300)
     constants = plain.map(lambda value: lambda t: value)
     return st.recursive(
         leaf | constants,
@@ -269,10 +271,8 @@ def test_a_file_that_is_cut_off_is_damaged(at: int, zipped: bool) -> None:
 def test_a_file_with_another_byte_is_damaged_or_loaded(at: int, byte: int, zipped: bool) -> None:
     data = bytearray(small_file(zipped))
     data[at % len(data)] = byte
-    try:
+    with contextlib.suppress(*DAMAGED, ValueError):  # ValueError: an order of bytes that there is not, as in PyTorch
         loaded(ours, bytes(data))
-    except (*DAMAGED, ValueError):  # ValueError: an order of bytes that there is not, as in PyTorch
-        pass
 
 
 def test_a_flipped_number_is_noticed_by_its_checksum() -> None:
@@ -346,7 +346,8 @@ def tensor_of(offset: int, size: tuple[int, ...], stride: tuple[int, ...], count
         tensor_of(0, (2, 2), (2**62, 2**62)), tensor_of(0, (2,), (1,), count=3), tensor_of(0, (2,), (1,), count=2**61),
         tensor_of(0, (2,), (1,), count=-1),
         with_pickle(b"\x80\x02X\xff\xff\xff\xffabc."), with_pickle(b"\x80\x02(tQ."), with_pickle(b"\x80\x02K\x01Q."),
-        with_pickle(b"\x80\x02R."), with_pickle(b"\x80\x02."), with_pickle(b"\x80\x02h\x05."), with_pickle(b"\x80\x02}K\x01a."),
+        with_pickle(b"\x80\x02R."), with_pickle(b"\x80\x02."), with_pickle(b"\x80\x02h\x05."),
+        with_pickle(b"\x80\x02}K\x01a."),
         with_pickle(b"\x80\x02cos\nsystem\n."), with_pickle(b"\x80\x02\x82\x01."), with_pickle(b"cbuiltins\neval\n."),
         with_pickle(b"\x80\x02cbuiltins\nbytearray\n\x8a\x06\0\0\0\0\0\x01\x85R."),
         with_pickle(b"\x80\x02c_codecs\nencode\nX\x01\0\0\0aX\x04\0\0\0zlib\x86R."),
@@ -360,10 +361,8 @@ def test_made_up_files_are_refused(data: bytes) -> None:
 @settings(max_examples=500, deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes_as_a_pickle(text: bytes) -> None:
-    try:
+    with contextlib.suppress(*DAMAGED):
         loaded(ours, with_pickle(b"\x80\x02" + text + b"."))
-    except DAMAGED:
-        pass
 
 
 class Own:
@@ -450,8 +449,8 @@ def test_storages_are_mapped(writer: Any, tmp_path: Path) -> None:
     found["x"].fill_(3)
     assert found["tail"].tolist() == [3.0] * 50_000
     assert path.read_bytes() == before
+    writer.save(1, path, _use_new_zipfile_serialization=False)
     with pytest.raises(RuntimeError, match="mmap can only be used with files saved with"):
-        writer.save(1, path, _use_new_zipfile_serialization=False)
         ours.load(path, mmap=True)
 
 

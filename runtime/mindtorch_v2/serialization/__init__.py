@@ -74,8 +74,8 @@ def save(
     """Writes an object, with its tensors' storages, to a path or a file-like object, so that PyTorch reads it, too.
 
     A file at a path is there as a whole or not at all: it is written beside its place and moved there. With
-    ``_use_new_zipfile_serialization=False`` the form is that of PyTorch before 1.6. Raises AttributeError for what is neither
-    a path nor has ``write``, RuntimeError where the folder does not exist.
+    ``_use_new_zipfile_serialization=False`` the form is that of PyTorch before 1.6. Raises AttributeError for what is
+    neither a path nor has ``write``, RuntimeError where the folder does not exist.
     """
     base = getattr(pickle_module, "_Pickler", None) or pickle_module.Pickler
     with _writable(f) as (target, name):
@@ -149,10 +149,10 @@ def load(
     """Reads what `save`, or PyTorch, wrote to a path or a file-like object.
 
     Tensors go to where they were saved from, or to ``map_location``: a device, a dict of devices' names, or a function
-    ``(storage, location) -> storage or None``. With ``weights_only``, the default, a file makes tensors and plain containers
-    alone; what else it calls must have been allowed by `add_safe_globals`. With ``mmap`` the storages of a file at a path
-    are read as they are used. Raises pickle.UnpicklingError for a file that calls what is not allowed, RuntimeError or
-    EOFError for one that is damaged.
+    ``(storage, location) -> storage or None``. With ``weights_only``, the default, a file makes tensors and plain
+    containers alone; what else it calls must have been allowed by `add_safe_globals`. With ``mmap`` the storages of a
+    file at a path are read as they are used. Raises pickle.UnpicklingError for a file that calls what is not allowed,
+    RuntimeError or EOFError for one that is damaged.
     """
     if weights_only is None:
         weights_only = pickle_module is None
@@ -268,10 +268,10 @@ def _weights(encoding: str) -> Read:
             return load_weights(data, DEFAULT_GLOBALS, users_globals(), storage_of, encoding)
         except pickle.UnpicklingError as error:
             raise pickle.UnpicklingError(
-                "Weights only load failed. In PyTorch's form a file may call functions as it is read; what it asks for is not "
-                "allowed, or the file is damaged. Re-running `torch.load` with `weights_only` set to `False` will likely "
-                "succeed, but it can result in arbitrary code execution. Do it only if you got the file from a trusted "
-                f"source.\n\n{error}"
+                "Weights only load failed. In PyTorch's form a file may call functions as it is read; what it asks for "
+                "is not allowed, or the file is damaged. Re-running `torch.load` with `weights_only` set to `False` "
+                "will likely succeed, but it can result in arbitrary code execution. Do it only if you got the file from a "
+                f"trusted source.\n\n{error}"
             ) from None
         except (TypeError, ValueError, AttributeError, KeyError, IndexError, OverflowError) as error:
             raise pickle.UnpicklingError(f"Weights only load failed: the file is damaged ({error})") from error

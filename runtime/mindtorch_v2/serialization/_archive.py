@@ -1,7 +1,7 @@
 """Checkpoints as archives: zip files whose records are stored as they are, each at a multiple of 64 bytes.
 
-The form is PyTorch's: under one folder ``data.pkl``, ``data/0``, ``data/1``, ... the storages' bytes, and records that say how
-they are to be read.
+The form is PyTorch's: under one folder ``data.pkl``, ``data/0``, ``data/1``, ... the storages' bytes, and records that
+say how they are to be read.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class ArchiveReader:
             self._zip = zipfile.ZipFile(f)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             raise RuntimeError(
-                f"PytorchStreamReader failed reading zip archive: failed finding central directory ({error}): the file is "
-                "damaged, or not all of it is there"
+                f"PytorchStreamReader failed reading zip archive: failed finding central directory ({error}): the file "
+                "is damaged, or not all of it is there"
             ) from None
         names = self._zip.namelist()
         self.folder = names[0].partition("/")[0] if names else ""

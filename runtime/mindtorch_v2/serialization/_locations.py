@@ -20,16 +20,17 @@ def restored(storage: UntypedStorage, location: str) -> UntypedStorage:
     kind = location.partition(":")[0]
     if kind == "cuda":
         raise RuntimeError(
-            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are running on a "
-            "CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
+            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are "
+            "running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "
+            "storages to the CPU."
         )
     try:
         device = _core.device(location)
         backend_of(device)
     except RuntimeError:
         raise RuntimeError(
-            f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location}): there is no "
-            "such device; name another by map_location"
+            f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location}): there "
+            "is no such device; name another by map_location"
         ) from None
     return copy_to_device(storage, device)
 

@@ -46,8 +46,10 @@ def _over(storage: Any, dtype: _core.dtype, offset: int, size: Any, stride: Any)
     sizes, steps = tuple(size), tuple(stride)
     numbers = (offset, *sizes, *steps)
     if not all(type(n) is int and 0 <= n < 2**63 for n in numbers) or len(sizes) != len(steps):
-        raise RuntimeError(f"a checkpoint's tensor has offset {offset}, size {sizes} and stride {steps}: expected as many "
-                           "integers from 0 on of each")  # fmt: skip
+        raise RuntimeError(
+            f"a checkpoint's tensor has offset {offset}, size {sizes} and stride {steps}: expected integers from 0 on, "
+            "as many of each"
+        )
     reached = 0 if 0 in sizes else offset + 1 + sum((n - 1) * step for n, step in zip(sizes, steps, strict=True))
     if reached * dtype.itemsize > untyped.nbytes():
         raise RuntimeError(
@@ -141,6 +143,11 @@ def encode_text(text: str, encoding: str = "latin1") -> bytes:
     return codecs.latin_1_encode(text)[0]
 
 
+def no_bytes() -> bytes:
+    """How Python's older pickles hold no bytes at all: as a call of ``bytes``."""
+    return b""
+
+
 def make_bytearray(given: Any = b"", encoding: str = "latin1") -> bytearray:
     """A bytearray of bytes; not one of a size that a file makes up."""
     if isinstance(given, str):
@@ -184,9 +191,11 @@ _PYTHON: dict[str, Any] = {
     "collections.Counter": collections.Counter,
     "_codecs.encode": encode_text,
     "builtins.bytearray": make_bytearray,
+    "builtins.bytes": no_bytes,
     "builtins.set": set,
     "builtins.complex": complex,
     "__builtin__.bytearray": make_bytearray,
+    "__builtin__.bytes": no_bytes,
     "__builtin__.set": set,
     "__builtin__.complex": complex,
 }
@@ -205,7 +214,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def written_name(what: Any) -> tuple[str, str] | None:
-    """Module and name that a checkpoint has for what is of ours, so that PyTorch finds its own; None for anything else."""
+    """Module and name that a checkpoint has for what is of ours, for PyTorch to find its own; None for others."""
     name = _WRITTEN.get(id(what))
     if name is None:
         return None

@@ -39,7 +39,7 @@ _computes_crc32 = True
 
 
 def add_safe_globals(safe_globals: Iterable[Any]) -> None:
-    """Says that functions and classes may be called by checkpoints; each alone, or with the full name that these have for it."""
+    """Allows checkpoints to call functions and classes, given alone or with the full name that files have for them."""
     for item in safe_globals:
         _check(item)
         if item not in _safe:

@@ -1,7 +1,7 @@
-"""A reader of pickles that makes nothing but weights: it calls what is allowed, and knows no other way to call anything.
+"""A reader of pickles that makes nothing but weights: it calls what is allowed, and knows no other way to call.
 
-The operations are those of the pickle machine (PEP 3154, `pickletools`). Whatever a file says, no module is imported, no
-attribute is looked up, and no function is called that is not in the table of what is allowed.
+The operations are those of the pickle machine (PEP 3154, `pickletools`). Whatever a file says, no module is imported,
+no attribute is looked up, and no function is called that is not in the table of what is allowed.
 """
 
 from __future__ import annotations
@@ -185,9 +185,9 @@ class _Reader:
             raise pickle.UnpicklingError(f"unsupported pickle protocol: {version}")
         if version != 2:
             warnings.warn(
-                f"Detected pickle protocol {version} in the checkpoint, which was not the default pickle protocol used by "
-                "`torch.load` (2). The weights_only Unpickler might not support all instructions implemented by this "
-                "protocol.",
+                f"Detected pickle protocol {version} in the checkpoint, which was not the default pickle protocol used "
+                "by `torch.load` (2). The weights_only Unpickler might not support all instructions implemented by "
+                "this protocol.",
                 stacklevel=6,
             )
 
@@ -303,8 +303,8 @@ def load_weights(
 ) -> tuple[Any, int]:
     """The object that a pickle holds, and where the pickle ends.
 
-    ``allowed`` and ``users`` say what may be called, by full names; ``storage_of`` makes a storage of what names it. Raises
-    pickle.UnpicklingError for what is not allowed, EOFError where the data ends before the pickle does.
+    ``allowed`` and ``users`` say what may be called, by full names; ``storage_of`` makes a storage of what names it.
+    Raises pickle.UnpicklingError for what is not allowed, EOFError where the data ends before the pickle does.
     """
     reader = _Reader(data, allowed, users, storage_of, encoding)
     return reader.run(), reader.at
