@@ -107,8 +107,22 @@ inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 
 # Imported when first used: a script that needs none of them starts without them.
 _LAZY = frozenset(
-    ("amp", "cpu", "cuda", "func", "jit", "linalg", "mps", "nn", "npu", "optim", "profiler", "serialization", "special")
-    + ("utils",)
+    [
+        "amp",
+        "cpu",
+        "cuda",
+        "func",
+        "jit",
+        "linalg",
+        "mps",
+        "nn",
+        "npu",
+        "optim",
+        "profiler",
+        "serialization",
+        "special",
+        "utils",
+    ]
 )
 _LAZY_NAMES = {
     "autocast": "amp",

@@ -14,6 +14,7 @@ from ._creation import tensor
 from ._hooks import hooks
 from ._numbers import PYTHON_TYPES
 from ._ops import ops
+from ._type_info import layout, strided
 from .backends._pinned import is_pinned, pin_memory
 from .overrides import overridable_property
 
@@ -284,6 +285,13 @@ _DTYPES_OF_METHODS = {
 }
 # The methods whose usual calls the core answers, each with the dtype that it stands for.
 _CONVERSIONS = {"to": (), **{name: (_core.dtypes[target],) for name, target in _DTYPES_OF_METHODS.items()}}
+
+
+def layout_of(self: Tensor) -> layout:
+    """How the elements are kept: ``torch.strided``, as of all tensors here."""
+    return strided
+
+
 _METHODS: dict[str, Any] = {
     "pin_memory": pin_memory,
     "is_pinned": is_pinned,
@@ -298,6 +306,7 @@ _METHODS: dict[str, Any] = {
     "resize_": resize_,
     "resize_as_": resize_as_,
     "split": split,
+    "layout": overridable_property("layout", layout_of),
     "T": overridable_property("T", transposed),
     "mT": overridable_property("mT", matrix_transposed),
     "H": overridable_property("H", hermitian),

@@ -551,6 +551,30 @@ def test_safetensors_under_the_name_torch(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", SAFE, str(path)], check=True, timeout=120)
 
 
+SAVED = """
+import sys
+import mindtorch_v2
+sys.modules["torch"] = mindtorch_v2
+import torch
+from safetensors.torch import load_file, save_file
+x = torch.arange(6.0).reshape(2, 3)
+save_file({"x": x, "h": torch.ones(2, dtype=torch.bfloat16)}, sys.argv[1])
+found = load_file(sys.argv[1])
+assert isinstance(found["x"], mindtorch_v2.Tensor)
+assert found["x"].tolist() == x.tolist()
+assert found["h"].dtype is torch.bfloat16
+"""
+
+
+def test_safetensors_are_saved_under_the_name_torch(tmp_path: Path) -> None:
+    load_file = pytest.importorskip("safetensors.torch").load_file
+    path = tmp_path / "x.safetensors"
+    subprocess.run([sys.executable, "-c", SAVED, str(path)], check=True, timeout=120)
+    found = load_file(path)
+    assert found["x"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert found["h"].dtype is pytorch.bfloat16
+
+
 def test_safetensors_of_arrays(tmp_path: Path) -> None:
     numpy = pytest.importorskip("safetensors.numpy")
     path = tmp_path / "x.safetensors"

@@ -124,7 +124,7 @@ def empty_like(
 ) -> Tensor:
     """A tensor of self's size, its dimensions in the order of their strides; of its dtype and device by default."""
     result = _core.alloc(self.shape, dtype or self.dtype, device or self.device)
-    if memory_format is not None or self.is_contiguous():
+    if memory_format == "contiguous_format" or self.is_contiguous():
         return result
     steps, strides = 1, list(self.stride())
     for at in sorted(range(self.dim()), key=lambda at: (strides[at], -at)):

@@ -206,7 +206,9 @@ def trunc_normal_(
     low, high = ((1.0 + math.erf((end - mean) / std / math.sqrt(2.0))) / 2.0 for end in (a, b))
     with no_grad():
         tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        tensor.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b)
+        # In doubles: of float32 the inverse is then PyTorch's but for one number in three thousand.
+        tensor.copy_(tensor.double().erfinv())
+        tensor.mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b)
     return tensor
 
 

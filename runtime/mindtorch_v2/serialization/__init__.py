@@ -270,8 +270,8 @@ def _weights(encoding: str) -> Read:
             raise pickle.UnpicklingError(
                 "Weights only load failed. In PyTorch's form a file may call functions as it is read; what it asks for "
                 "is not allowed, or the file is damaged. Re-running `torch.load` with `weights_only` set to `False` "
-                "will likely succeed, but it can result in arbitrary code execution. Do it only if you got the file from a "
-                f"trusted source.\n\n{error}"
+                "will likely succeed, but it can result in arbitrary code execution. Do it only if you got the file "
+                f"from a trusted source.\n\n{error}"
             ) from None
         except (TypeError, ValueError, AttributeError, KeyError, IndexError, OverflowError) as error:
             raise pickle.UnpicklingError(f"Weights only load failed: the file is damaged ({error})") from error
