@@ -18,7 +18,16 @@ import pytest
 PACKAGE = "mindtorch_v2"
 # Who loads what it is told by name: the faces, whose attributes are imported when asked for, and MindSpore's functions.
 LOADERS = {
-    *("", "_mindspore", "_pending", "autograd", "kernels.mindspore", "library._functions", "npu", "serialization._names"),
+    *(
+        "",
+        "_mindspore",
+        "_pending",
+        "autograd",
+        "kernels.mindspore",
+        "library._functions",
+        "npu",
+        "serialization._names",
+    ),
     "utils",
 }
 
@@ -191,8 +200,12 @@ def fills(root: Path) -> list[tuple[str, str]]:
     found = []
     for path in modules_of(root).values():
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("hooks.fill", "_core.hooks.fill"):
-                found += [(ast.unparse(node.func), str(keyword.arg)) for keyword in node.keywords]
+            if not isinstance(node, ast.Call):
+                continue
+            called = ast.unparse(node.func)
+            if called in ("hooks.fill", "_hooks.fill", "_core.hooks.fill"):
+                table = "hooks.fill" if called == "_hooks.fill" else called
+                found += [(table, str(keyword.arg)) for keyword in node.keywords]
     return found
 
 

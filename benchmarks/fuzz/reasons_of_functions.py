@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OF_SINGLE_FUNCTIONS"]
 
-_LIBRARY = r"orthogonal|trunc_normal|\bseed$"  # and beside Intel's processors what PyTorch asks Intel's library for
+_LIBRARY = r"orthogonal|\bseed$"  # and beside Intel's processors what PyTorch asks Intel's library for
 _ON_INTEL = Path("/proc/cpuinfo").exists() and "GenuineIntel" in Path("/proc/cpuinfo").read_text()
 _RANDOM = re.compile(_LIBRARY + (r"|bernoulli|[Dd]ropout|exponential|multinomial" if _ON_INTEL else ""))
 _UNINITIALISED = re.compile(r"empty|resize|set_$|alloc")

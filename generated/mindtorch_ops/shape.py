@@ -49,13 +49,20 @@ _lib = Library("aten", "FRAGMENT")
 
 
 @_lib.operator("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", variants=("method",))
-def view(op, self):
+def _view_default(op, self):
     """The same elements in another shape; raises where strides do not allow it without a copy."""
     op.python("mindtorch_v2._core:viewed", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):
         return {self: grad.reshape(self.shape)}
+
+
+@_lib.operator("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", variants=("method",))
+def _view_dtype(op):
+    """The same bytes as elements of another dtype; one of another size takes the last dimension along."""
+    op.python("mindtorch_v2.kernels.shape:view_dtype", device=("CPU", "NPU", "Meta"))
+    op.not_differentiable()
 
 
 @_lib.operator(
@@ -536,6 +543,7 @@ def _repeat_out(op):
     op.not_implemented()
 
 
+view = torch.ops.aten.view
 squeeze = torch.ops.aten.squeeze
 narrow = torch.ops.aten.narrow
 movedim = torch.ops.aten.movedim

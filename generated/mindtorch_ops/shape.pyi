@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 from typing import overload
 
+import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 
@@ -43,9 +44,23 @@ __all__ = [
     "view_as",
 ]
 
-class _View(OpOverload):
+class _ViewDefault(OpOverload):
+    def __call__(op, self: Tensor, size: Sequence[int]) -> Tensor: ...
+
+class _ViewDtype(OpOverload):
+    def __call__(op, self: Tensor, dtype: torch.dtype) -> Tensor: ...
+
+class _ViewOverloads(OpOverloadPacket):
+    default: _ViewDefault
+    dtype: _ViewDtype
+
+class _View(_ViewOverloads):
+    @overload
     def __call__(op, self: Tensor, size: Sequence[int]) -> Tensor:
         """The same elements in another shape; raises where strides do not allow it without a copy."""
+    @overload
+    def __call__(op, self: Tensor, dtype: torch.dtype) -> Tensor:
+        """The same bytes as elements of another dtype; one of another size takes the last dimension along."""
 
 view: _View
 

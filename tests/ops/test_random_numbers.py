@@ -195,6 +195,8 @@ BY_DEFAULT: dict[str, Callable[[Any], Any]] = {
     "kaiming_uniform_": lambda t: t.nn.init.kaiming_uniform_(t.zeros(9, 7), a=0.3),
     "kaiming_normal_": lambda t: t.nn.init.kaiming_normal_(t.zeros(9, 7), mode="fan_out", nonlinearity="relu"),
     "trunc_normal_": lambda t: t.nn.init.trunc_normal_(t.zeros(9, 7), 0.5, 2.0, -1.0, 3.0),
+    "trunc_normal_ of a tail": lambda t: t.nn.init.trunc_normal_(t.zeros(9, 7), 0.0, 1.0, 1.5, 4.0),
+    "trunc_normal_ far from its mean": lambda t: t.nn.init.trunc_normal_(t.zeros(90, 7), 0.0, 1.0, 3.0, 4.0),
     "trunc_normal_ of doubles": lambda t: t.nn.init.trunc_normal_(t.zeros(9, 7, dtype=t.float64)),
     "sparse_": lambda t: t.nn.init.sparse_(t.zeros(9, 7), 0.3),
     "eye_": lambda t: t.nn.init.eye_(t.ones(5, 7)),

@@ -67,7 +67,7 @@ class Backend:
     current_device: Callable[[], int] | None = None  # the index that the thread's tensors go to; left out: 0
     check_index: Callable[[int], None] | None = None  # raises RuntimeError where there can be no such device
     streams: Callable[[], Streams] | None = None  # left out: what a call does on it is done when the call returns
-    generator: str | None = "cpu"  # the device type whose default generator draws its random numbers; None: it has none
+    generator: str | None = "cpu"  # whose generators draw its random numbers, the CPU's or its own; None: it has none
     autocast: tuple[str, ...] = ()  # the dtypes that autocast lowers to, the default first
     abi: str = "c"  # how its kernels are launched unless they say otherwise
     fallback: str | None = None  # "cpu": operators without a kernel of its own run there; left out: they are refused

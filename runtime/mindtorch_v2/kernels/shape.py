@@ -211,3 +211,31 @@ def stack_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 def stack_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     """The gradient's slices."""
     return list(grad.unbind(ctx.dim)), None
+
+
+def view_dtype(self: Tensor, dtype: _core.dtype) -> Tensor:
+    """The same bytes as elements of another dtype; one of another size takes the last dimension along."""
+    old, new = self.dtype.itemsize, dtype.itemsize
+    sizes, strides, offset = list(self.shape), list(self.stride()), self.storage_offset()
+    if old != new:
+        as_what = f"to view {self.dtype} as {dtype} (different element sizes)"
+        if not sizes:
+            raise RuntimeError(f"self.dim() cannot be 0 {as_what}")
+        if strides[-1] != 1:
+            raise RuntimeError(f"self.stride(-1) must be 1 {as_what}, but got {strides[-1]}")
+        if new > old:
+            ratio = new // old
+            for what, number in (("size(-1)", sizes[-1]), ("storage_offset()", offset)):
+                if number % ratio:
+                    raise RuntimeError(f"self.{what} must be divisible by {ratio} {as_what}, but got {number}")
+            for at, step in enumerate(strides[:-1]):
+                if step % ratio:
+                    raise RuntimeError(f"self.stride({at}) must be divisible by {ratio} {as_what}, but got {step}")
+                strides[at] = step // ratio
+            sizes[-1], offset = sizes[-1] // ratio, offset // ratio
+        else:
+            ratio = old // new
+            sizes[-1], offset = sizes[-1] * ratio, offset * ratio
+            strides[:-1] = [step * ratio for step in strides[:-1]]
+    blank = _core.alloc((0,), dtype, self.device)
+    return _core.set_to_part(blank, self.untyped_storage(), offset, sizes, strides)

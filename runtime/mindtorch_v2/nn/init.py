@@ -10,9 +10,10 @@ from typing import Any
 
 from .._argument_types import names_wrong_types
 from .._core import Tensor
+from .._creation import empty_like, randperm
 from .._creation import eye as identity
-from .._creation import randperm
 from .._generators import Generator
+from .._ops import ops
 from ..autograd import no_grad
 
 __all__ = [
@@ -196,20 +197,57 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """From a normal distribution between ``a`` and ``b``: the inverse of its distribution function, of even numbers."""
+    """From a normal distribution between ``a`` and ``b``: numbers that lie outside are drawn anew.
+
+    Where few would lie inside, numbers are even between the two, and kept by the density that they have.
+    """
+    if tensor.is_meta:
+        return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
             "The distribution of values may be incorrect.",
             stacklevel=2,
         )
-    low, high = ((1.0 + math.erf((end - mean) / std / math.sqrt(2.0))) / 2.0 for end in (a, b))
+    below = [(1.0 + math.erf((end - mean) / std / math.sqrt(2.0))) / 2.0 for end in (a, b)]
     with no_grad():
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        # In doubles: of float32 the inverse is then PyTorch's but for one number in three thousand.
-        tensor.copy_(tensor.double().erfinv())
-        tensor.mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b)
+        if below[1] - below[0] > 0.3:
+            _draw_until_inside(tensor, mean, std, a, b, generator)
+        else:
+            _draw_by_density(tensor, mean, std, a, b, generator)
     return tensor
+
+
+def _draw_until_inside(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None
+) -> None:
+    low, high = (tensor.new_tensor(end, device="cpu").item() for end in (a, b))
+    result = tensor.normal_(mean, std, generator=generator)
+    while (outside := (result < low) | (result > high)).any():
+        again = empty_like(result).normal_(mean, std, generator=generator)
+        result = ops.aten.where(outside, again, result)
+    if result is not tensor:
+        tensor.copy_(result)
+
+
+def _draw_by_density(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None) -> None:
+    highest = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2  # the logarithm of the density's largest value
+    drawn, chance = empty_like(tensor), empty_like(tensor)
+
+    def refused() -> Tensor:
+        drawn.sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(highest)
+        result: Tensor = chance.uniform_(generator=generator).log_() > drawn
+        return result
+
+    result = tensor.uniform_(a, b, generator=generator)
+    drawn.copy_(tensor)
+    pending = refused()
+    while pending.any():
+        drawn.uniform_(a, b, generator=generator)
+        result = ops.aten.where(pending, drawn, result)
+        pending = pending & refused()
+    if result is not tensor:
+        tensor.copy_(result)
 
 
 @names_wrong_types
