@@ -51,6 +51,7 @@ LEFT_OUT = {
     "torch.backends.from_buffer": "takes an address",
     "torch.serialization.LoadEndianness": "an enumeration",
     "torch.serialization.save": "writes a file",
+    "torch.storage.TypedStorage": "made of what checkpoints name: its methods are called",
     "torch.storage.storage_from_file": "may write a file",
 }
 

@@ -279,6 +279,11 @@ def _randint_like_low_generator_dtype(op):
 def normal_(op, self, mean, std, generator):
     """Every element drawn from a normal distribution."""
     op.check(std >= 0, message=f"normal expects std >= 0.0, but found std {std}")
+    op.check(
+        any_of(self.is_floating_point(), self.is_complex()),
+        message=f"normal_(): not implemented for {self.dtype}: it draws floating-point numbers",
+        error=NotImplementedError,
+    )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_normal"], desc(self), f64(mean), f64(std), rng(generator))
     op.python("mindtorch_v2.kernels.random:normal_elsewhere", device="NPU")
@@ -306,6 +311,11 @@ def normal_functional(op, self, mean, std, generator):
 def uniform_(op, self, from_, to, generator):
     """Every element drawn evenly from [from, to)."""
     op.check(from_ <= to, message=f"uniform_ expects to return a [from, to) range, but found from={from_} > to={to}")
+    op.check(
+        any_of(self.is_floating_point(), self.is_complex()),
+        message=f"uniform_(): not implemented for {self.dtype}: it draws floating-point numbers",
+        error=NotImplementedError,
+    )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_uniform"], desc(self), f64(from_), f64(to), rng(generator))
     op.python("mindtorch_v2.kernels.random:uniform_elsewhere", device="NPU")

@@ -107,12 +107,15 @@ def _with_options(name: str) -> Callable[..., Tensor]:
     """A creation function that hands its arguments to the operator, and takes ``requires_grad``."""
 
     def function(*args: Any, requires_grad: bool = False, **options: Any) -> Tensor:
-        check_flag(name, "requires_grad", requires_grad is not None and requires_grad)
-        if options.get("dtype", name) is None:  # left out, for a function; `torch.ops` has a meaning for it
-            del options["dtype"]
-        if options.get("out") is not None:
-            return _into(name, args, options)
-        return _finished(getattr(ops.aten, name)(*args, **options), requires_grad)
+        if requires_grad is not False:
+            check_flag(name, "requires_grad", requires_grad is not None and requires_grad)
+        if options:
+            if options.get("dtype", name) is None:  # left out, for a function; `torch.ops` has a meaning for it
+                del options["dtype"]
+            if options.get("out") is not None:
+                return _into(name, args, options)
+        made: Tensor = getattr(ops.aten, name)(*args, **options)
+        return _finished(made, requires_grad) if requires_grad else made
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``torch.{name}``: the operator of that name, with ``requires_grad=False``."

@@ -9,8 +9,8 @@ the kernel's own keeps both, with the operator before them.
 from cpython.object cimport PyObject
 
 from mindtorch_v2._core cimport (
-    ARG_SCALAR, Bound, CType, Kernel, KEY_META, OpOverload, Tensor, cold, dtype, dtype_c64, operators, raise_bad_scalar, run_backend,
-    where,
+    ARG_FLOAT, ARG_SCALAR, Bound, CType, Kernel, KEY_META, OpOverload, Tensor, cold, dtype, dtype_c64, operators, raise_bad_scalar,
+    run_backend, where,
 )
 
 from mindtorch_v2._core import broadcast_shapes, common_dtype
@@ -147,7 +147,8 @@ cdef list tensors_given(OpOverload op, Bound* bound):
 
 
 cdef str number_that_does_not_fit(OpOverload op, Bound* bound):
-    numbers = [f"{op.sig.names[i]}={<object>bound.slots[i]}" for i in range(op.sig.count) if op.sig.args[i].kind == ARG_SCALAR]
+    numbers = [f"{op.sig.names[i]}={<object>bound.slots[i]}" for i in range(op.sig.count)
+               if op.sig.args[i].kind in (ARG_SCALAR, ARG_FLOAT)]
     return (f"value cannot be converted to type {common_dtype(*tensors_given(op, bound)).name} without overflow: "
             f"{op.sig.qualname}() got {', '.join(numbers)}")
 

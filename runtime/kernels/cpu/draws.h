@@ -75,6 +75,17 @@ int fill_with(const mt_tensor* out, int32_t dtype, Draw&& draw) {
   return MT_OK;
 }
 
+// Even over [0, 1), with 53 bits each.
+inline void uniform_numbers(Engine& engine, double* out, int64_t n) {
+  uint32_t words[2 * kBlock];
+  for (int64_t done = 0; done < n; done += kBlock) {
+    const int64_t count = std::min(kBlock, n - done);
+    engine.words(words, 2 * count);
+    for (int64_t i = 0; i < count; ++i)
+      out[done + i] = double(int64_t((uint64_t(words[2 * i] & 0x1FFFFF) << 32) | words[2 * i + 1])) * 0x1p-53;
+  }
+}
+
 // Whether PyTorch's kernels would have been compiled with fused multiply-adds: it has those for processors with AVX2.
 inline bool is_fused() { return isa() != Isa::kBase; }
 

@@ -91,7 +91,7 @@ int sixteen(T* at, int64_t n, T mean, T std) {
   return MT_OK;
 }
 
-void uniform_words(Engine& engine, float* out, int64_t n) {
+void uniform_numbers(Engine& engine, float* out, int64_t n) {
   uint32_t words[kBlock];
   for (int64_t done = 0; done < n; done += kBlock) {
     const int64_t count = std::min(kBlock, n - done);
@@ -99,16 +99,6 @@ void uniform_words(Engine& engine, float* out, int64_t n) {
     for (int64_t i = 0; i < count; ++i) out[done + i] = float(int32_t(words[i] & 0xFFFFFF)) * 0x1p-24f;
   }
 }
-void uniform_words(Engine& engine, double* out, int64_t n) {
-  uint32_t words[2 * kBlock];
-  for (int64_t done = 0; done < n; done += kBlock) {
-    const int64_t count = std::min(kBlock, n - done);
-    engine.words(words, 2 * count);
-    for (int64_t i = 0; i < count; ++i)
-      out[done + i] = double(int64_t((uint64_t(words[2 * i] & 0x1FFFFF) << 32) | words[2 * i + 1])) * 0x1p-53;
-  }
-}
-
 // A contiguous tensor of 16 elements or more: blocks of 16; the last 16 once more where some are left over.
 template <class T, class Map>
 int in_blocks(const mt_tensor* out, Engine& engine, Map&& map) {
@@ -121,7 +111,7 @@ int in_blocks(const mt_tensor* out, Engine& engine, Map&& map) {
   Pace pace;
   const auto block = [&](int64_t at, int64_t n) {
     T* values = direct ? reinterpret_cast<T*>(memory) + at : buffer;
-    uniform_words(engine, values, n);
+    uniform_numbers(engine, values, n);
     map(values, n);
     if (!direct) cast(memory + at * out->itemsize, 1, buffer, 1, n);
   };
@@ -133,7 +123,7 @@ int in_blocks(const mt_tensor* out, Engine& engine, Map&& map) {
   }
   if (direct && total % 16 != 0) {  // a float's or a double's remainder has used up numbers that are overwritten
     T spent[16];
-    uniform_words(engine, spent, total % 16);
+    uniform_numbers(engine, spent, total % 16);
   }
   if (total % 16 != 0) block(total - 16, 16);
   return MT_OK;

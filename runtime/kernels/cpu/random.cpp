@@ -240,11 +240,13 @@ int integers_of_all(const mt_tensor* out, mt_generator* generator) {
   });
 }
 
-// ---------------------------------------------------------------- one number at a time, in double
-template <class Next>
-int one_by_one(const mt_tensor* out, Next&& next) {
+// ---------------------------------------------------------------- functions of a uniform number, in double
+template <class Function>
+int mapped(const mt_tensor* out, mt_generator* generator, Function&& function) {
+  Engine engine(generator);
   return fill_with<double>(out, MT_F64, [&](double* values, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) values[i] = next();
+    uniform_numbers(engine, values, n);
+    for (int64_t i = 0; i < n; ++i) values[i] = function(values[i]);
     return int(MT_OK);
   });
 }
@@ -261,6 +263,8 @@ MT_EXPORT int mt_uniform(const mt_tensor* out, double from, double to, mt_genera
     return view.fits() ? mt_uniform(view.tensor(), from, to, generator) : int(MT_ERROR_SHAPE);
   }
   if (!mt::is_floating(out->dtype)) return MT_ERROR_DTYPE;
+  for (const double number : {from, to, to - from})
+    if (!std::isfinite(number) || !mt::holds(out->dtype, number)) return MT_ERROR_OVERFLOW;
   return out->dtype == MT_F64 ? mt::uniform_double(out, from, to, generator)
                               : mt::uniform_float(out, from, to, generator);
 }
@@ -284,24 +288,21 @@ MT_EXPORT int mt_bernoulli_at(const mt_tensor* out, const mt_tensor* p, mt_gener
 
 MT_EXPORT int mt_exponential(const mt_tensor* out, double rate, mt_generator* generator) {
   if (!mt::is_floating(out->dtype)) return MT_ERROR_DTYPE;
-  mt::Engine engine(generator);
   const double scale = -1.0 / rate;
-  return mt::one_by_one(out, [&] { return scale * std::log1p(-engine.uniform()); });
+  return mt::mapped(out, generator, [&](double u) { return scale * std::log1p(-u); });
 }
 
 MT_EXPORT int mt_cauchy(const mt_tensor* out, double median, double sigma, mt_generator* generator) {
   if (!mt::is_floating(out->dtype)) return MT_ERROR_DTYPE;
-  mt::Engine engine(generator);
   const auto multiply_add = mt::is_fused() ? mt::fused : mt::unfused;
-  return mt::one_by_one(out, [&] { return multiply_add(sigma, std::tan(M_PI * (engine.uniform() - 0.5)), median); });
+  return mt::mapped(out, generator, [&](double u) { return multiply_add(sigma, std::tan(M_PI * (u - 0.5)), median); });
 }
 
 // How many trials it takes, each a success with probability p.
 MT_EXPORT int mt_geometric(const mt_tensor* out, double p, mt_generator* generator) {
   if (mt::is_complex(out->dtype) || out->dtype == MT_BOOL || out->dtype >= MT_U16) return MT_ERROR_DTYPE;
-  mt::Engine engine(generator);
   const double scale = std::log1p(-p);
-  return mt::one_by_one(out, [&] { return std::ceil(std::log(engine.uniform()) / scale); });
+  return mt::mapped(out, generator, [&](double u) { return std::ceil(std::log(u) / scale); });
 }
 
 // The integers from 0 on in random order (Fisher and Yates), in a tensor of one dimension.

@@ -72,10 +72,10 @@ def _drawing(symbol: str, *types: str) -> Draw:
     kernel = native(symbol, "desc", *types, "generator")
 
     def draw(self: Tensor, *numbers: Any, generator: Generator | None = None) -> Tensor:
-        where = self.device
-        if where.type == "cpu":
+        if self.is_cpu:
             kernel(self, *numbers, generator)
-        elif where.type != "meta":
+        elif not self.is_meta:
+            where = self.device
             host = _core.alloc(self.shape, self.dtype, _CPU)
             kernel(host, *numbers, _core.source_of(_of_device(where, generator)))
             self.copy_(host)
@@ -207,6 +207,11 @@ def _bounds(target: dtype) -> tuple[int, int]:
     return (-1 << bits - 1, (1 << bits - 1) - 1) if target.is_signed else (0, (1 << bits) - 1)
 
 
+_BOUNDS = {
+    target: _bounds(target) for target in _core.dtypes.values() if target not in _DIGITS and not target.is_complex
+}
+
+
 def random_to(self: Tensor, to: int, *, generator: Generator | None = None) -> Tensor:
     """Every element an integer from 0 to ``to`` - 1."""
     return random_from(self, 0, to, generator=generator)
@@ -215,6 +220,9 @@ def random_to(self: Tensor, to: int, *, generator: Generator | None = None) -> T
 def random_from(self: Tensor, first: int, to: int | None, *, generator: Generator | None = None) -> Tensor:
     """Every element an integer from ``first`` to ``to`` - 1; without ``to``, to the last of the dtype."""
     target = self.dtype
+    bounds = _BOUNDS.get(target)
+    if bounds is not None and to is not None and bounds[0] <= first < to <= bounds[1]:  # as it mostly is
+        return _random_range(self, to - first, first, generator=generator)
     if to is not None and first >= to:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={to}")
     if target.is_complex:
@@ -293,12 +301,20 @@ def _check_bounds(first: int, last: int, target: dtype) -> None:
 # ---------------------------------------------------------------- like another tensor
 def rand_like(self: Tensor, *, generator: Generator | None = None, **options: Any) -> Tensor:
     """A tensor of self's size of random numbers from [0, 1)."""
-    return uniform_elsewhere(empty_like(self, **options), 0.0, 1.0, generator=generator)
+    result = empty_like(self, **options)
+    if not result.is_cpu:
+        return uniform_elsewhere(result, 0.0, 1.0, generator=generator)
+    _uniform(result, 0.0, 1.0, generator)
+    return result
 
 
 def randn_like(self: Tensor, *, generator: Generator | None = None, **options: Any) -> Tensor:
     """A tensor of self's size of normally distributed random numbers."""
-    return normal_elsewhere(empty_like(self, **options), 0.0, 1.0, generator=generator)
+    result = empty_like(self, **options)
+    if not result.is_cpu:
+        return normal_elsewhere(result, 0.0, 1.0, generator=generator)
+    _normal(result, 0.0, 1.0, generator)
+    return result
 
 
 def randint_like(self: Tensor, high: int, *, generator: Generator | None = None, **options: Any) -> Tensor:

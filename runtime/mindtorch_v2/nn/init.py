@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
 from collections.abc import Callable
@@ -295,7 +294,6 @@ def _old_name(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     new = function.__name__
     old = new[:-1]
 
-    @functools.wraps(function)
     def deprecated(*args: Any, **kwargs: Any) -> Tensor:
         message = f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`."
         warnings.warn(message, FutureWarning, stacklevel=2)
