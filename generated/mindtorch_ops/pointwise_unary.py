@@ -47,7 +47,6 @@ __all__ = [
     "floor",
     "floor_",
     "gelu",
-    "gelu_",
     "gelu_backward",
     "isfinite",
     "isinf",
@@ -80,7 +79,6 @@ __all__ = [
     "sign",
     "sign_",
     "silu",
-    "silu_",
     "silu_backward",
     "sin",
     "sin_",
@@ -260,6 +258,7 @@ def absolute_(op):
 @_lib.operator("sign(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _sign_default(op, self):
     """-1, 0 or 1 by each element's sign; 0 for NaN."""
+    op.check(none_of(self.is_complex()), message="sign() has no meaning for complex numbers: use sgn()")
     out = op.returns(like(self))
     op.launch("CPU", _libmindtorch_cpu["mt_sign"], desc(self), desc(out))
 
@@ -276,6 +275,7 @@ def _sign_default(op, self):
 )
 def sign_(op, self):
     """The in-place variant of ``sign``."""
+    op.check(none_of(self.is_complex()), message="sign() has no meaning for complex numbers: use sgn()")
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_sign"], desc(self), desc(self))
 
@@ -1644,16 +1644,6 @@ def _silu_default(op, self):
         return {self: torch.ops.aten.silu_backward(grad, self)}
 
 
-@_lib.operator("silu_(Tensor(a!) self) -> Tensor(a!)", tags="pointwise", overlap_check=("Internal", "Partial"))
-def silu_(op, self):
-    """The in-place variant of ``silu``."""
-    op.check(
-        can_cast(result_type(self, 1.0), self.dtype),
-        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
-    )
-    op.returns(self.copy_(torch.ops.aten.silu(self.clone())))
-
-
 @_lib.operator(
     "silu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
     tags="pointwise",
@@ -1682,24 +1672,6 @@ def _gelu_default(op, self, approximate):
     @op.gradient
     def _(grad):
         return {self: torch.ops.aten.gelu_backward(grad, self, approximate=approximate)}
-
-
-@_lib.operator(
-    "gelu_(Tensor(a!) self, *, str approximate='none') -> Tensor(a!)",
-    tags="pointwise",
-    overlap_check=("Internal", "Partial"),
-)
-def gelu_(op, self, approximate):
-    """The in-place variant of ``gelu``."""
-    op.check(
-        any_of(approximate == "none", approximate == "tanh"),
-        message=f"approximate argument must be either none or tanh, got '{approximate}'",
-    )
-    op.check(
-        can_cast(result_type(self, 1.0), self.dtype),
-        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
-    )
-    op.returns(self.copy_(torch.ops.aten.gelu(self.clone(), approximate=approximate)))
 
 
 @_lib.operator(

@@ -44,7 +44,6 @@ __all__ = [
     "floor",
     "floor_",
     "gelu",
-    "gelu_",
     "gelu_backward",
     "isfinite",
     "isinf",
@@ -77,7 +76,6 @@ __all__ = [
     "sign",
     "sign_",
     "silu",
-    "silu_",
     "silu_backward",
     "sin",
     "sin_",
@@ -1186,12 +1184,6 @@ class _Silu(_SiluOverloads):
 
 silu: _Silu
 
-class _SiluInPlace(OpOverload):
-    def __call__(op, self: Tensor) -> Tensor:
-        """The in-place variant of ``silu``."""
-
-silu_: _SiluInPlace
-
 class _GeluDefault(OpOverload):
     def __call__(op, self: Tensor, *, approximate: str = "none") -> Tensor: ...
 
@@ -1211,12 +1203,6 @@ class _Gelu(_GeluOverloads):
         """The out variant of ``gelu``."""
 
 gelu: _Gelu
-
-class _GeluInPlace(OpOverload):
-    def __call__(op, self: Tensor, *, approximate: str = "none") -> Tensor:
-        """The in-place variant of ``gelu``."""
-
-gelu_: _GeluInPlace
 
 class _LogicalNotDefault(OpOverload):
     def __call__(op, self: Tensor) -> Tensor: ...

@@ -16,7 +16,7 @@ pytest.importorskip("expecttest")
 from benchmarks import opinfo  # noqa: E402
 
 PRESENT = {opinfo.title(info): info for info in opinfo.entries() if opinfo.find(info.name) is not None}
-SAMPLES = 6
+SAMPLES = 3
 
 
 def names_differ(mine: Any, theirs: Any) -> str:

@@ -36,7 +36,18 @@ FOREIGN = re.compile(
     r"cannot fit|too large to|math domain|not enough values|by zero|setting an array|not supported between|array"
 )
 CLASSES = (RuntimeError, IndexError, TypeError, ValueError, MemoryError)
+_OUT_FIRST = "of two faults PyTorch tells that of `out` first"
 ANOTHER_CLASS = {
+    "amax.out": _OUT_FIRST,
+    "amin.out": _OUT_FIRST,
+    "cat.out": _OUT_FIRST,
+    "clamp.Tensor_out": "of two faults PyTorch tells that of complex numbers first",
+    "clamp_.Tensor": "of two faults PyTorch tells that of complex numbers first",
+    "clip.Tensor_out": "as `clamp.Tensor_out`",
+    "clip_.Tensor": "as `clamp_.Tensor`",
+    "concat.out": _OUT_FIRST,
+    "concatenate.out": _OUT_FIRST,
+    "index.Tensor_out": _OUT_FIRST,
     "mse_loss": "PyTorch has no kernel for integers; ours is composed of operators, and `mean` refuses them",
     "mv": "PyTorch allocates the result, of `self.size(0)`, before it looks at the number of dimensions",
     "squeeze.dims": "of a dimension twice and another out of range PyTorch tells the first in the list",

@@ -1,0 +1,98 @@
+"""Calls with ``out=``, and what functions say of types of numbers, beside PyTorch's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.runtime.both import agree, agree_or_raise
+
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "one of a shape": lambda t: t.add(t.ones(2), 1, out=t.zeros(2)),
+    "an empty one": lambda t: t.exp(t.zeros(2, 3), out=t.empty(0)),
+    "none": lambda t: t.exp(t.zeros(2, 3), out=None),
+    "a wider dtype": lambda t: t.add(t.ones(2), 1, out=t.zeros(2, dtype=t.float64)),
+    "a narrower dtype": lambda t: t.add(t.ones(2, dtype=t.float64), 1, out=t.zeros(2)),
+    "integers for a fraction": lambda t: t.exp(t.zeros(2), out=t.zeros(2, dtype=t.int64)),
+    "strides": lambda t: t.mul(t.ones(2, 3), 2, out=t.zeros(3, 2).t()),
+    "several in a tuple": lambda t: t.sort(t.tensor([3.0, 1.0]), out=(t.empty(0), t.empty(0, dtype=t.int64))),
+    "several in a list": lambda t: t.topk(t.tensor([3.0, 1.0]), 1, out=[t.empty(0), t.empty(0, dtype=t.int64)]),
+    "one where there are several": lambda t: t.sort(t.tensor([3.0, 1.0]), out=t.empty(0)),
+    "several where there is one": lambda t: t.exp(t.ones(2), out=(t.empty(0), t.empty(0))),
+    "no tensor": lambda t: t.exp(t.ones(2), out=3),
+    "a factory's": lambda t: t.zeros(2, 3, out=t.ones(1, 6)[:, :0]),
+    "a factory's of another dtype": lambda t: t.ones(2, dtype=t.int64, out=t.empty(0)),
+    "another name's": lambda t: t.multiply(t.ones(2), 3.0, out=t.zeros(2)),
+    "a function without one": lambda t: t.allclose(t.ones(2), t.ones(2), out=t.zeros(1)),
+    "a matrix product": lambda t: t.mm(t.ones(2, 3), t.ones(3, 2), out=t.zeros(2, 2)),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_call_that_writes_to_what_it_is_given(call: Callable[[Any], Any]) -> None:
+    agree_or_raise(call)
+
+
+def test_what_is_written_to_is_returned() -> None:
+    def case(t: Any) -> Any:
+        out = t.empty(0)
+        values, places = t.empty(0), t.empty(0, dtype=t.int64)
+        sorted_, order = t.sort(t.tensor([3.0, 1.0]), out=(values, places))
+        return t.exp(t.ones(2), out=out) is out, sorted_ is values, order is places
+
+    agree(case)
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_what_is_resized_is_told() -> None:
+    def case(t: Any) -> Any:
+        out = t.ones(3)
+        with pytest.warns(UserWarning, match="An output with one or more elements was resized"):
+            return t.exp(t.ones(2, 2), out=out), out.shape
+
+    agree(case)
+
+
+FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+INTEGERS = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64")
+
+
+@pytest.mark.parametrize("name", [*FLOATS, *INTEGERS, "bool"])
+@pytest.mark.parametrize("kind", ["finfo", "iinfo"])
+def test_limits_of_dtypes(kind: str, name: str) -> None:
+    def case(t: Any) -> Any:
+        found = getattr(t, kind)(getattr(t, name))
+        fields = ("bits", "max", "min", *(("eps", "tiny", "smallest_normal", "resolution") if kind == "finfo" else ()))
+        return repr(found), [getattr(found, field) for field in fields], str(found.dtype)
+
+    agree_or_raise(case)
+
+
+@pytest.mark.parametrize("given", ["float32", 3, None])
+@pytest.mark.parametrize("kind", ["finfo", "iinfo"])
+def test_limits_of_what_is_no_dtype(kind: str, given: Any) -> None:
+    agree_or_raise(lambda t: getattr(t, kind)(given).bits)
+
+
+WORDS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "strided", "sparse_coo")
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_words_are_shown_as_they_are_written(word: str) -> None:
+    agree(lambda t: (repr(getattr(t, word)), type(getattr(t, word)).__name__, getattr(t, word) is getattr(t, word)))
+
+
+def test_words_are_arguments() -> None:
+    def case(t: Any) -> Any:
+        x = t.arange(6.0).reshape(2, 3)
+        return (
+            x.clone(memory_format=t.preserve_format),
+            x.to(t.float64, memory_format=t.contiguous_format),
+            x.contiguous(memory_format=t.contiguous_format),
+            t.zeros(2, layout=t.strided),
+            t.empty_like(x, memory_format=t.preserve_format).shape,
+        )
+
+    agree(case)
