@@ -38,6 +38,34 @@ __all__ = [
 on_first_use(
     __name__,
     {
+        "activation": """
+            aten::celu:f
+            aten::celu_:f
+            aten::elu:f
+            aten::elu_:f
+            aten::glu:f
+            aten::hardshrink:fm
+            aten::hardsigmoid:f
+            aten::hardsigmoid_:f
+            aten::hardswish:f
+            aten::hardswish_:f
+            aten::hardtanh:f
+            aten::hardtanh_:f
+            aten::leaky_relu:f
+            aten::leaky_relu_:f
+            aten::log_sigmoid:f
+            aten::mish:f
+            aten::mish_:f
+            aten::prelu:fm
+            aten::relu6:f
+            aten::relu6_:f
+            aten::selu:f
+            aten::selu_:f
+            aten::softplus:f
+            aten::softshrink:f
+            aten::threshold:f
+            aten::threshold_:f
+        """,
         "arranging": """
             aten::adjoint:fm
             aten::atleast_1d:f

@@ -1,4 +1,4 @@
-"""Second derivatives of activations that no single operator computes."""
+"""Activations that look at shapes, and second derivatives that no single operator computes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 from .._core import Tensor
 from .._ops import ops
+from .reduction import wrap_dim
 
-__all__ = ["gelu_backward_backward", "gelu_backward_setup"]
+__all__ = ["gelu_backward_backward", "gelu_backward_setup", "glu", "prelu"]
 
 
 def gelu_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -39,3 +40,37 @@ def _by_tanh(x: Any) -> Any:
     t = (k * (x + c * x * x * x)).tanh()
     slope = k * (1 + 3 * c * x * x)
     return (1 - t * t) * (slope + 3 * k * c * x * x - x * t * slope * slope)
+
+
+def glu(self: Tensor, dim: int = -1) -> Tensor:
+    """The first half along a dimension times the sigmoid of the second."""
+    if not self.dim():
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    d = wrap_dim(dim, self.dim())
+    if self.shape[d] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {d} is size {self.shape[d]}")
+    half = self.shape[d] // 2
+    result: Tensor = self.narrow(d, 0, half) * self.narrow(d, half, half).sigmoid()
+    return result
+
+
+def prelu(self: Tensor, weight: Tensor) -> Tensor:
+    """x where it is positive, else ``weight * x``: one weight, or one for each channel, the second dimension."""
+    if self.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"prelu: Type promoting not supported. Got {self.dtype} and {weight.dtype}: convert one of the two"
+        )
+    if weight.dim() > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
+    if weight.dim() == 1 and weight.numel() != 1:
+        if not self.dim():
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = self.shape[1] if self.dim() > 1 else 1
+        if channels != weight.numel():
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and "
+                f"channel size = {channels}."
+            )
+        weight = weight.reshape([-1 if d == 1 else 1 for d in range(self.dim())])
+    result: Tensor = ops.aten.where(self > 0, self, weight * self)
+    return result

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 
-from .._argument_types import check_number, names_wrong_types, types_come_first
+from .._argument_types import names_wrong_types, types_come_first
 from .._core import Tensor
 from .._core import dtype as DType
 from .._functional import broadcast_tensors
-from .._numbers import check_factor
 from .._ops import ops
 from ..autograd import no_grad
-from . import _reduction
+from . import _activations, _reduction
+from ._activations import *  # noqa: F403  (activations with and without ``inplace``)
 from ._class_losses import cross_entropy_loss, nll_loss_nd
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "embedding",
     "gelu",
     "l1_loss",
-    "leaky_relu",
     "linear",
     "log_softmax",
     "mse_loss",
@@ -29,7 +28,9 @@ __all__ = [
     "sigmoid",
     "silu",
     "softmax",
+    "softmin",
     "tanh",
+    *_activations.__all__,
 ]
 
 
@@ -43,17 +44,6 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(x, 0)."""
     result: Tensor = ops.aten.relu_(input) if inplace else ops.aten.relu(input)
     return result
-
-
-@names_wrong_types
-def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """x where it is positive, else ``negative_slope * x``."""
-    if not input.is_floating_point():
-        raise NotImplementedError(f"leaky_relu(): not implemented for {input.dtype}")
-    check_number("leaky_relu", "negative_slope", 2, negative_slope)
-    check_factor(negative_slope, input)
-    result: Tensor = ops.aten.where(input > 0, input, input * negative_slope)
-    return input.copy_(result) if inplace else result
 
 
 def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
@@ -93,6 +83,14 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     if dim is None:
         dim = _implicit_dim("log_softmax", input, _stacklevel)
     result: Tensor = ops.aten.log_softmax(input, dim, dtype)
+    return result
+
+
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
+    """`softmax` of the negative."""
+    if dim is None:
+        dim = _implicit_dim("softmin", input, _stacklevel)
+    result: Tensor = ops.aten.softmax(-input, dim, dtype)
     return result
 
 
