@@ -6,8 +6,9 @@ import argparse
 import collections
 import os
 import sys
+import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,12 @@ __all__ = ["main"]
 KINDS = ("value", "gradient", "out")
 
 
-def outcomes(infos: Iterable[Any], dtypes: Iterable[str], most: int) -> Iterable[Outcome]:
-    """All checks of entries."""
-    for info in infos:
+def outcomes(infos: Sequence[Any], dtypes: Iterable[str], most: int, deadline: float) -> Iterable[Outcome]:
+    """All checks of entries; those that were not begun at the deadline are left out, and counted."""
+    for at, info in enumerate(infos):
+        if time.monotonic() > deadline:
+            print(f"stopped before {len(infos) - at} of {len(infos)} entries: out of time")
+            return
         yield from opinfo.aliases(info)
         if opinfo.find(info.name) is None:
             continue
@@ -42,6 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--exactly", action="store_true", help="only entries of the very name")
     parser.add_argument("--dtypes", default=",".join(opinfo.DTYPES), help="with commas between")
     parser.add_argument("--samples", type=int, default=8, help="at most so many of an entry in a dtype")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="no entry is begun after so many")
     parser.add_argument("--faults", type=int, default=1, help="at most so many shown of an entry")
     parser.add_argument("--absent", action="store_true", help="list the entries that ours lacks")
     options = parser.parse_args(arguments)
@@ -53,7 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
         if (info.name == options.match if options.exactly else options.match in opinfo.title(info))
     ]
     console = Console(width=None if sys.stdout.isatty() else int(os.environ.get("COLUMNS", "160")))
-    found = list(outcomes(wanted, options.dtypes.split(","), options.samples))
+    deadline = time.monotonic() + options.seconds
+    found = list(outcomes(wanted, options.dtypes.split(","), options.samples, deadline))
     absent = [opinfo.title(info) for info in wanted if opinfo.find(info.name) is None]
     _show(console, found, len(wanted), absent)
     _show_faults(console, found, options.faults)

@@ -104,6 +104,8 @@ OBJECTS = (
     "torch._C.DisableTorchFunctionSubclass()",
     "torch.backends.backend_of('cpu')",
     "torch.backends.backend_of('npu').streams()",
+    "torch.finfo(torch.float32)",
+    "torch.iinfo(torch.int8)",
     "torch.Stream('cpu')",
     "torch.Event('cpu')",
     "torch.npu.Stream()",
@@ -130,6 +132,8 @@ OBJECTS = (
 
 # By the end of their paths. Errors and warnings have no methods of their own.
 CLASSES_LEFT_OUT = {
+    "layout": "a word: a string of its own class",
+    "memory_format": "a word: a string of its own class",
     "Tensor": "its methods are a group of their own",
     "nn.Parameter": "has a tensor's methods",
     "Tag": "an enumeration: its members are strings",

@@ -205,7 +205,8 @@ def _out_maker(schema: Schema, name: str) -> Callable[[Schema], Schema | None] |
         made = _functional_to_out(functional, names)
         if made is None:
             return None
-        returns = tuple(replace(ret, name=name) for ret, name in zip(made.returns, names or [None], strict=False))
+        called: Sequence[str | None] = names or [None]
+        returns = tuple(replace(ret, name=name) for ret, name in zip(made.returns, called, strict=False))
         return replace(made, overload=overload, returns=returns or made.returns)
 
     return maker
