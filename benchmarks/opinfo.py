@@ -193,6 +193,7 @@ def differs(mine: Any, theirs: Any, tolerance: float) -> str:
     if tuple(mine.shape) != tuple(theirs.shape):
         return f"shape {tuple(mine.shape)}, not {tuple(theirs.shape)}"
     a, b = plain(mine), plain(theirs)
+    tolerance = max(tolerance, TOLERANCES.get(str(mine.dtype).removeprefix("torch."), 0.0))
     close = np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True) if a.dtype.kind in "fc" else a == b
     if np.all(close):
         return ""

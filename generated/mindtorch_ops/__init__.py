@@ -120,7 +120,6 @@ on_first_use(
             aten::vstack:f
         """,
         "complex": """
-            aten::_magnitude:f
             aten::_phase:f
             aten::angle:fm
             aten::complex:f

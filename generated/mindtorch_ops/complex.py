@@ -10,7 +10,6 @@ from mindtorch_v2.library.definitions import any_of, desc, empty, like, none_of
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
-    "_magnitude",
     "_phase",
     "angle",
     "complex",
@@ -158,19 +157,8 @@ def _phase(op, self):
         return {
             self: grad
             * torch.ops.aten.complex(-torch.ops.aten.imag(self), torch.ops.aten.real(self))
-            / torch.ops.aten.square(torch.ops.aten._magnitude(self))
+            / torch.ops.aten.square(torch.ops.aten.abs(self))
         }
-
-
-@_lib.operator("_magnitude(Tensor self) -> Tensor", tags="pointwise")
-def _magnitude(op, self):
-    """The magnitudes of complex numbers."""
-    out = op.returns(empty(self.shape, torch.float64 if self.dtype == torch.complex128 else torch.float32, self))
-    op.launch("CPU", _libmindtorch_cpu["mt_magnitude"], desc(self), desc(out))
-
-    @op.gradient
-    def _(grad):
-        return {self: grad * torch.ops.aten.sgn(self)}
 
 
 @_lib.operator("conj_physical(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -263,7 +251,7 @@ def _sgn_default(op, self):
                 self == 0,
                 torch.ops.aten.zeros_like(grad),
                 (grad - torch.ops.aten.mul(out, torch.ops.aten.real(torch.ops.aten.conj_physical(grad) * out)))
-                / torch.ops.aten._magnitude(self),
+                / torch.ops.aten.abs(self),
             )
         }
 

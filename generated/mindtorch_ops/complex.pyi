@@ -7,7 +7,6 @@ from mindtorch_v2 import Tensor
 from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 
 __all__ = [
-    "_magnitude",
     "_phase",
     "angle",
     "complex",
@@ -116,12 +115,6 @@ class _Phase(OpOverload):
         """The angles of complex numbers."""
 
 _phase: _Phase
-
-class _Magnitude(OpOverload):
-    def __call__(op, self: Tensor) -> Tensor:
-        """The magnitudes of complex numbers."""
-
-_magnitude: _Magnitude
 
 class _ConjPhysicalDefault(OpOverload):
     def __call__(op, self: Tensor) -> Tensor: ...

@@ -35,12 +35,17 @@ def _mm_default(op, self, mat2):
     out = op.returns(empty([self.size(0), mat2.size(1)], self.dtype, self))
     if all_of(self.dtype == torch.float32, mat2.dtype == torch.float32, self.numel() * mat2.size(1) >= 16777216):
         op.python("mindtorch_v2.kernels.mindspore:matmul")
+    elif self.is_complex():
+        op.python("mindtorch_v2.kernels.complex:matmul")
     else:
         op.launch("CPU", _libmindtorch_cpu["mt_matmul"], desc(self), desc(mat2), desc(out))
 
     @op.gradient
     def _(grad):
-        return {self: grad.mm(mat2.t()), mat2: self.t().mm(grad)}
+        return {
+            self: grad.mm((torch.ops.aten.conj_physical(mat2) if self.is_complex() else mat2).t()),
+            mat2: (torch.ops.aten.conj_physical(self) if self.is_complex() else self).t().mm(grad),
+        }
 
 
 @_lib.operator(
@@ -71,12 +76,17 @@ def _bmm_default(op, self, mat2):
     out = op.returns(empty([self.size(0), self.size(1), mat2.size(2)], self.dtype, self))
     if all_of(self.dtype == torch.float32, mat2.dtype == torch.float32, self.numel() * mat2.size(2) >= 16777216):
         op.python("mindtorch_v2.kernels.mindspore:matmul")
+    elif self.is_complex():
+        op.python("mindtorch_v2.kernels.complex:matmul")
     else:
         op.launch("CPU", _libmindtorch_cpu["mt_matmul"], desc(self), desc(mat2), desc(out))
 
     @op.gradient
     def _(grad):
-        return {self: grad.bmm(mat2.transpose(1, 2)), mat2: self.transpose(1, 2).bmm(grad)}
+        return {
+            self: grad.bmm((torch.ops.aten.conj_physical(mat2) if self.is_complex() else mat2).transpose(1, 2)),
+            mat2: (torch.ops.aten.conj_physical(self) if self.is_complex() else self).transpose(1, 2).bmm(grad),
+        }
 
 
 @_lib.operator(
@@ -131,7 +141,11 @@ def _addmm_default(op, self, mat1, mat2, beta, alpha):
 
     @op.gradient
     def _(grad):
-        return {self: grad * beta, mat1: grad.mm(mat2.t()) * alpha, mat2: mat1.t().mm(grad) * alpha}
+        return {
+            self: grad * beta,
+            mat1: grad.mm((torch.ops.aten.conj_physical(mat2) if self.is_complex() else mat2).t()) * alpha,
+            mat2: (torch.ops.aten.conj_physical(mat1) if self.is_complex() else mat1).t().mm(grad) * alpha,
+        }
 
 
 @_lib.operator(

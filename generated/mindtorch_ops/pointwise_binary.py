@@ -17,6 +17,7 @@ from mindtorch_v2.library.definitions import (
     empty,
     f64,
     log,
+    none_of,
     one_of,
     result_type,
 )
@@ -377,7 +378,10 @@ def _mul_tensor(op, self, other):
 
     @op.gradient
     def _(grad):
-        return {self: grad * other, other: grad * self}
+        return {
+            self: grad * (torch.ops.aten.conj_physical(other) if other.is_complex() else other),
+            other: grad * (torch.ops.aten.conj_physical(self) if self.is_complex() else self),
+        }
 
 
 @_lib.operator(
@@ -520,7 +524,15 @@ def _div_tensor(op, self, other):
 
     @op.gradient
     def _(grad):
-        return {self: grad / other, other: -grad * (self / other) / other}
+        return {
+            self: grad / (torch.ops.aten.conj_physical(other) if other.is_complex() else other),
+            other: -grad
+            * (
+                (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+                / (torch.ops.aten.conj_physical(other) if other.is_complex() else other)
+            )
+            / (torch.ops.aten.conj_physical(other) if other.is_complex() else other),
+        }
 
 
 @_lib.operator(
@@ -670,7 +682,12 @@ def _div__tensor(op, self, other):
 
     @op.gradient
     def _(grad):
-        return {self: grad / other, other: -grad * self / other}
+        return {
+            self: grad / (torch.ops.aten.conj_physical(other) if other.is_complex() else other),
+            other: -grad
+            * (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+            / (torch.ops.aten.conj_physical(other) if other.is_complex() else other),
+        }
 
 
 @_lib.operator(
@@ -726,8 +743,17 @@ def _div_tensor_mode(op, self, other, rounding_mode):
     @op.gradient
     def _(grad):
         return {
-            self: grad / other if rounding_mode is None else torch.ops.aten.zeros_like(grad),
-            other: -grad * (self / other) / other if rounding_mode is None else torch.ops.aten.zeros_like(grad),
+            self: grad / (torch.ops.aten.conj_physical(other) if other.is_complex() else other)
+            if rounding_mode is None
+            else torch.ops.aten.zeros_like(grad),
+            other: -grad
+            * (
+                (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+                / (torch.ops.aten.conj_physical(other) if other.is_complex() else other)
+            )
+            / (torch.ops.aten.conj_physical(other) if other.is_complex() else other)
+            if rounding_mode is None
+            else torch.ops.aten.zeros_like(grad),
         }
 
 
@@ -1189,11 +1215,23 @@ def _pow_tensor_tensor(op, self, exponent):
         return {
             self: torch.ops.aten.where(
                 exponent == 0, torch.ops.aten.zeros_like(grad), grad * exponent * torch.ops.aten.pow(self, exponent - 1)
+            )
+            if none_of(out.is_complex())
+            else torch.ops.aten.where(
+                exponent == 0,
+                torch.ops.aten.zeros_like(grad),
+                grad * torch.ops.aten.conj_physical(exponent * torch.ops.aten.pow(self, exponent - 1)),
             ),
             exponent: torch.ops.aten.where(
                 torch.ops.aten.logical_and(self == 0, exponent >= 0),
                 torch.ops.aten.zeros_like(grad),
                 grad * out * self.log(),
+            )
+            if none_of(out.is_complex())
+            else torch.ops.aten.where(
+                self == 0,
+                torch.ops.aten.zeros_like(grad),
+                grad * torch.ops.aten.conj_physical(out * torch.ops.aten.log(self + torch.ops.aten.zeros_like(out))),
             ),
         }
 
@@ -1228,7 +1266,12 @@ def _pow_tensor_scalar(op, self, exponent):
         return {
             self: torch.ops.aten.zeros_like(grad)
             if exponent == 0
-            else grad * (torch.ops.aten.pow(self, exponent - 1) * exponent)
+            else grad
+            * (
+                torch.ops.aten.conj_physical(torch.ops.aten.pow(self, exponent - 1) * exponent)
+                if out.is_complex()
+                else torch.ops.aten.pow(self, exponent - 1) * exponent
+            )
         }
 
 

@@ -122,7 +122,14 @@ def _asinh_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad * (self * self + 1).rsqrt()}
+        return {
+            self: grad
+            * (
+                (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+                * (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+                + 1
+            ).rsqrt()
+        }
 
 
 @_lib.operator(
@@ -189,7 +196,14 @@ def _acosh_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad * (self * self - 1).rsqrt()}
+        return {
+            self: grad
+            * (
+                (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+                * (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+                - 1
+            ).rsqrt()
+        }
 
 
 @_lib.operator(
@@ -256,7 +270,14 @@ def _atanh_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad / (1 - self * self)}
+        return {
+            self: grad
+            / (
+                1
+                - (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+                * (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+            )
+        }
 
 
 @_lib.operator(

@@ -71,7 +71,11 @@ def _addcmul_default(op, self, tensor1, tensor2, value):
 
     @op.gradient
     def _(grad):
-        return {self: grad, tensor1: grad * (tensor2 * value), tensor2: grad * (tensor1 * value)}
+        return {
+            self: grad,
+            tensor1: grad * ((torch.ops.aten.conj_physical(tensor2) if tensor2.is_complex() else tensor2) * value),
+            tensor2: grad * ((torch.ops.aten.conj_physical(tensor1) if tensor1.is_complex() else tensor1) * value),
+        }
 
 
 @_lib.operator(
@@ -100,7 +104,11 @@ def addcmul_(op, self, tensor1, tensor2, value):
 
     @op.gradient
     def _(grad):
-        return {self: grad, tensor1: grad * (tensor2 * value), tensor2: grad * (tensor1 * value)}
+        return {
+            self: grad,
+            tensor1: grad * ((torch.ops.aten.conj_physical(tensor2) if tensor2.is_complex() else tensor2) * value),
+            tensor2: grad * ((torch.ops.aten.conj_physical(tensor1) if tensor1.is_complex() else tensor1) * value),
+        }
 
 
 @_lib.operator(
@@ -136,11 +144,26 @@ def _addcdiv_default(op, self, tensor1, tensor2, value):
             self,
         )
     )
-    op.launch("CPU", _libmindtorch_cpu["mt_addcdiv"], desc(self), desc(tensor1), desc(tensor2), desc(out), f64(value))
+    if any_of(self.is_complex(), tensor1.is_complex(), tensor2.is_complex()):
+        op.compute(self + tensor1 / tensor2 * value, device="CPU")
+    else:
+        op.launch(
+            "CPU", _libmindtorch_cpu["mt_addcdiv"], desc(self), desc(tensor1), desc(tensor2), desc(out), f64(value)
+        )
 
     @op.gradient
     def _(grad):
-        return {self: grad, tensor1: grad * value / tensor2, tensor2: -grad * value * (tensor1 / tensor2) / tensor2}
+        return {
+            self: grad,
+            tensor1: grad * value / (torch.ops.aten.conj_physical(tensor2) if tensor2.is_complex() else tensor2),
+            tensor2: -grad
+            * value
+            * (
+                (torch.ops.aten.conj_physical(tensor1) if tensor1.is_complex() else tensor1)
+                / (torch.ops.aten.conj_physical(tensor2) if tensor2.is_complex() else tensor2)
+            )
+            / (torch.ops.aten.conj_physical(tensor2) if tensor2.is_complex() else tensor2),
+        }
 
 
 @_lib.operator(
@@ -166,11 +189,26 @@ def addcdiv_(op, self, tensor1, tensor2, value):
         ),
     )
     op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_addcdiv"], desc(self), desc(tensor1), desc(tensor2), desc(self), f64(value))
+    if any_of(self.is_complex(), tensor1.is_complex(), tensor2.is_complex()):
+        op.compute(self.copy_(torch.ops.aten.addcdiv(self, tensor1, tensor2, value=value)), device="CPU")
+    else:
+        op.launch(
+            "CPU", _libmindtorch_cpu["mt_addcdiv"], desc(self), desc(tensor1), desc(tensor2), desc(self), f64(value)
+        )
 
     @op.gradient
     def _(grad):
-        return {self: grad, tensor1: grad * value / tensor2, tensor2: -grad * value * (tensor1 / tensor2) / tensor2}
+        return {
+            self: grad,
+            tensor1: grad * value / (torch.ops.aten.conj_physical(tensor2) if tensor2.is_complex() else tensor2),
+            tensor2: -grad
+            * value
+            * (
+                (torch.ops.aten.conj_physical(tensor1) if tensor1.is_complex() else tensor1)
+                / (torch.ops.aten.conj_physical(tensor2) if tensor2.is_complex() else tensor2)
+            )
+            / (torch.ops.aten.conj_physical(tensor2) if tensor2.is_complex() else tensor2),
+        }
 
 
 @_lib.operator(
@@ -195,7 +233,10 @@ def _lerp_scalar(op, self, end, weight):
     """self + weight * (end - self)"""
     op.check(self.dtype == end.dtype, message=f"expected dtype {self.dtype} for `end` but got dtype {end.dtype}")
     out = op.returns(broadcast(self, end))
-    op.launch("CPU", _libmindtorch_cpu["mt_lerp_scalar"], desc(self), desc(end), f64(weight), desc(out))
+    if self.is_complex():
+        op.compute(self + (end - self) * weight, device="CPU")
+    else:
+        op.launch("CPU", _libmindtorch_cpu["mt_lerp_scalar"], desc(self), desc(end), f64(weight), desc(out))
 
     @op.gradient
     def _(grad):
@@ -217,7 +258,10 @@ def _lerp__scalar(op, self, end, weight):
         message=f"result type {result_type(self, end)} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self)
-    op.launch("CPU", _libmindtorch_cpu["mt_lerp_scalar"], desc(self), desc(end), f64(weight), desc(self))
+    if self.is_complex():
+        op.compute(self.copy_(torch.ops.aten.lerp(self, end, weight)), device="CPU")
+    else:
+        op.launch("CPU", _libmindtorch_cpu["mt_lerp_scalar"], desc(self), desc(end), f64(weight), desc(self))
 
     @op.gradient
     def _(grad):
@@ -250,14 +294,20 @@ def _lerp_tensor(op, self, end, weight):
         message=f"expected dtype {self.dtype} for `weight` but got dtype {weight.dtype}",
     )
     out = op.returns(empty(broadcast_shapes(self.shape, end.shape, weight.shape), result_type(self, end), self))
-    if self.dtype != weight.dtype:
+    if self.is_complex():
+        op.compute(self + (end - self) * weight, device="CPU")
+    elif self.dtype != weight.dtype:
         op.python("mindtorch_v2.kernels.numbers:lerp_by")
     else:
         op.launch("CPU", _libmindtorch_cpu["mt_lerp"], desc(self), desc(end), desc(weight), desc(out))
 
     @op.gradient
     def _(grad):
-        return {self: grad * (1 - weight), end: grad * weight, weight: grad * (end - self)}
+        return {
+            self: grad * (1 - (torch.ops.aten.conj_physical(weight) if weight.is_complex() else weight)),
+            end: grad * (torch.ops.aten.conj_physical(weight) if weight.is_complex() else weight),
+            weight: grad * (torch.ops.aten.conj_physical(end - self) if self.is_complex() else end - self),
+        }
 
 
 @_lib.operator(

@@ -194,12 +194,25 @@ def _negative_out(op):
 @_lib.operator("abs(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _abs_default(op, self):
     """The absolute value of each element."""
-    out = op.returns(like(self))
-    op.launch("CPU", _libmindtorch_cpu["mt_abs"], desc(self), desc(out))
+    out = op.returns(
+        empty(
+            self.shape,
+            torch.float32
+            if self.dtype == torch.complex64
+            else torch.float64
+            if self.dtype == torch.complex128
+            else self.dtype,
+            self,
+        )
+    )
+    if self.is_complex():
+        op.launch("CPU", _libmindtorch_cpu["mt_magnitude"], desc(self), desc(out))
+    else:
+        op.launch("CPU", _libmindtorch_cpu["mt_abs"], desc(self), desc(out))
 
     @op.gradient
     def _(grad):
-        return {self: grad * self.sign()}
+        return {self: grad * self.sign() if none_of(self.is_complex()) else grad * torch.ops.aten.sgn(self)}
 
 
 @_lib.operator(
@@ -304,7 +317,7 @@ def _square_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad * self * 2}
+        return {self: grad * (torch.ops.aten.conj_physical(self) if self.is_complex() else self) * 2}
 
 
 @_lib.operator(
@@ -620,7 +633,7 @@ def _exp_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad * out}
+        return {self: grad * (torch.ops.aten.conj_physical(out) if self.is_complex() else out)}
 
 
 @_lib.operator(
@@ -641,7 +654,7 @@ def exp_(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad * self}
+        return {self: grad * (torch.ops.aten.conj_physical(self) if self.is_complex() else self)}
 
 
 @_lib.operator(
@@ -664,7 +677,7 @@ def _exp2_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad * out * 0.6931471805599453}
+        return {self: grad * (torch.ops.aten.conj_physical(out) if self.is_complex() else out) * 0.6931471805599453}
 
 
 @_lib.operator(
@@ -684,7 +697,7 @@ def exp2_(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad * self * 0.6931471805599453}
+        return {self: grad * (torch.ops.aten.conj_physical(self) if self.is_complex() else self) * 0.6931471805599453}
 
 
 @_lib.operator(
@@ -725,7 +738,7 @@ def _expm1_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad * (out + 1)}
+        return {self: grad * ((torch.ops.aten.conj_physical(out) if self.is_complex() else out) + 1)}
 
 
 @_lib.operator(
@@ -745,7 +758,7 @@ def expm1_(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad * (self + 1)}
+        return {self: grad * ((torch.ops.aten.conj_physical(self) if self.is_complex() else self) + 1)}
 
 
 @_lib.operator(
@@ -786,7 +799,7 @@ def _log_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad / self}
+        return {self: grad / (torch.ops.aten.conj_physical(self) if self.is_complex() else self)}
 
 
 @_lib.operator(
@@ -824,7 +837,7 @@ def _log2_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad / (self * 0.6931471805599453)}
+        return {self: grad / ((torch.ops.aten.conj_physical(self) if self.is_complex() else self) * 0.6931471805599453)}
 
 
 @_lib.operator(
@@ -862,7 +875,7 @@ def _log10_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad / (self * 2.302585092994046)}
+        return {self: grad / ((torch.ops.aten.conj_physical(self) if self.is_complex() else self) * 2.302585092994046)}
 
 
 @_lib.operator(
@@ -900,7 +913,7 @@ def _log1p_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad / (self + 1)}
+        return {self: grad / ((torch.ops.aten.conj_physical(self) if self.is_complex() else self) + 1)}
 
 
 @_lib.operator(
@@ -956,7 +969,7 @@ def _sqrt_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad / (out * 2)}
+        return {self: grad / ((torch.ops.aten.conj_physical(out) if self.is_complex() else out) * 2)}
 
 
 @_lib.operator(
@@ -976,7 +989,7 @@ def sqrt_(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad / (self * 2)}
+        return {self: grad / ((torch.ops.aten.conj_physical(self) if self.is_complex() else self) * 2)}
 
 
 @_lib.operator(
@@ -999,7 +1012,13 @@ def _rsqrt_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad * out * out * out * -0.5}
+        return {
+            self: grad
+            * (torch.ops.aten.conj_physical(out) if self.is_complex() else out)
+            * (torch.ops.aten.conj_physical(out) if self.is_complex() else out)
+            * (torch.ops.aten.conj_physical(out) if self.is_complex() else out)
+            * -0.5
+        }
 
 
 @_lib.operator(
@@ -1019,7 +1038,13 @@ def rsqrt_(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad * self * self * self * -0.5}
+        return {
+            self: grad
+            * (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+            * (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+            * (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+            * -0.5
+        }
 
 
 @_lib.operator(
@@ -1042,7 +1067,13 @@ def _reciprocal_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: -grad * (out * out)}
+        return {
+            self: -grad
+            * (
+                (torch.ops.aten.conj_physical(out) if self.is_complex() else out)
+                * (torch.ops.aten.conj_physical(out) if self.is_complex() else out)
+            )
+        }
 
 
 @_lib.operator(
@@ -1062,7 +1093,13 @@ def reciprocal_(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: -grad * (self * self)}
+        return {
+            self: -grad
+            * (
+                (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+                * (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+            )
+        }
 
 
 @_lib.operator(
@@ -1085,7 +1122,11 @@ def _sigmoid_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: torch.ops.aten.sigmoid_backward(grad, out)}
+        return {
+            self: torch.ops.aten.sigmoid_backward(grad, out)
+            if none_of(self.is_complex())
+            else grad * torch.ops.aten.conj_physical((1 - out) * out)
+        }
 
 
 @_lib.operator(
@@ -1105,7 +1146,11 @@ def sigmoid_(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: torch.ops.aten.sigmoid_backward(grad, self)}
+        return {
+            self: torch.ops.aten.sigmoid_backward(grad, self)
+            if none_of(self.is_complex())
+            else grad * torch.ops.aten.conj_physical((1 - self) * self)
+        }
 
 
 @_lib.operator(
@@ -1146,7 +1191,11 @@ def _tanh_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: torch.ops.aten.tanh_backward(grad, out)}
+        return {
+            self: torch.ops.aten.tanh_backward(grad, out)
+            if none_of(self.is_complex())
+            else grad * torch.ops.aten.conj_physical(1 - out * out)
+        }
 
 
 @_lib.operator(
@@ -1166,7 +1215,11 @@ def tanh_(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: torch.ops.aten.tanh_backward(grad, self)}
+        return {
+            self: torch.ops.aten.tanh_backward(grad, self)
+            if none_of(self.is_complex())
+            else grad * torch.ops.aten.conj_physical(1 - self * self)
+        }
 
 
 @_lib.operator(
@@ -1189,7 +1242,7 @@ def _sin_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad * self.cos()}
+        return {self: grad * (torch.ops.aten.conj_physical(self) if self.is_complex() else self).cos()}
 
 
 @_lib.operator(
@@ -1227,7 +1280,7 @@ def _cos_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: -grad * self.sin()}
+        return {self: -grad * (torch.ops.aten.conj_physical(self) if self.is_complex() else self).sin()}
 
 
 @_lib.operator(
@@ -1265,7 +1318,14 @@ def _tan_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad * (out * out + 1)}
+        return {
+            self: grad
+            * (
+                (torch.ops.aten.conj_physical(out) if self.is_complex() else out)
+                * (torch.ops.aten.conj_physical(out) if self.is_complex() else out)
+                + 1
+            )
+        }
 
 
 @_lib.operator(
@@ -1285,7 +1345,14 @@ def tan_(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad * (self * self + 1)}
+        return {
+            self: grad
+            * (
+                (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+                * (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+                + 1
+            )
+        }
 
 
 @_lib.operator(
@@ -1308,7 +1375,14 @@ def _asin_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad * (1 - self * self).rsqrt()}
+        return {
+            self: grad
+            * (
+                1
+                - (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+                * (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+            ).rsqrt()
+        }
 
 
 @_lib.operator(
@@ -1375,7 +1449,14 @@ def _acos_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: -grad * (1 - self * self).rsqrt()}
+        return {
+            self: -grad
+            * (
+                1
+                - (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+                * (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+            ).rsqrt()
+        }
 
 
 @_lib.operator(
@@ -1442,7 +1523,14 @@ def _atan_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad / (self * self + 1)}
+        return {
+            self: grad
+            / (
+                (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+                * (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+                + 1
+            )
+        }
 
 
 @_lib.operator(
@@ -1509,7 +1597,7 @@ def _sinh_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad * self.cosh()}
+        return {self: grad * (torch.ops.aten.conj_physical(self) if self.is_complex() else self).cosh()}
 
 
 @_lib.operator(
@@ -1547,7 +1635,7 @@ def _cosh_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: grad * self.sinh()}
+        return {self: grad * (torch.ops.aten.conj_physical(self) if self.is_complex() else self).sinh()}
 
 
 @_lib.operator(
@@ -1641,7 +1729,11 @@ def _silu_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: torch.ops.aten.silu_backward(grad, self)}
+        return {
+            self: torch.ops.aten.silu_backward(grad, self)
+            if none_of(self.is_complex())
+            else grad * torch.ops.aten.conj_physical(self.sigmoid() * (1 + self * (1 - self.sigmoid())))
+        }
 
 
 @_lib.operator(

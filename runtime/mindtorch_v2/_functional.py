@@ -165,7 +165,8 @@ def _variance(name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: Any, c
     mean = input.mean(dims, True)
     count = math.prod(input.shape[d] for d in dims) if input.dim() else 1
     distance = input - mean
-    result: Tensor = (distance * distance).sum(dims, keepdim is True) / max(0, count and count - fewer)
+    square = distance.abs().square() if distance.is_complex() else distance * distance
+    result: Tensor = square.sum(dims, keepdim is True) / max(0, count and count - fewer)
     return result
 
 
@@ -219,6 +220,8 @@ def norm(
         order = _order_of_nothing(input, dims, order)
     elif order and (input.dim() == 0 or all(input.size(d) == 1 for d in dims)):
         order = 1.0  # of one element, whatever the order
+    if input.is_complex():
+        input = input.abs()
     given = input.dtype
     if given.itemsize < 4:  # half precision, whose squares may be beyond it
         input = input.float()

@@ -2,6 +2,7 @@
 // the reduced dimensions either left out or of size 1. Sums of float32 are accumulated in float64.
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <type_traits>
 
@@ -85,8 +86,8 @@ struct Sum {
 
 template <class T>
 struct Mean : Sum<T> {
-  static double finish(typename Sum<T>::Acc acc, int64_t n) { return double(acc) / double(n); }
-  using Result = double;
+  using Result = std::conditional_t<std::is_same_v<T, std::complex<double>>, T, double>;
+  static Result finish(typename Sum<T>::Acc acc, int64_t n) { return Result(acc) / double(n); }
 };
 
 template <class T>
@@ -147,14 +148,14 @@ struct Any {
   using Acc = uint8_t;
   using Result = bool;
   static Acc init() { return 0; }
-  MT_INLINE static void step(Acc& acc, T v, int64_t) { acc |= v != 0; }
+  MT_INLINE static void step(Acc& acc, T v, int64_t) { acc |= v != T(0); }
   MT_INLINE static void merge(Acc& acc, Acc other) { acc |= other; }
   static Result finish(Acc acc, int64_t) { return acc != 0; }
 };
 template <class T>
 struct All : Any<T> {
   static uint8_t init() { return 1; }
-  MT_INLINE static void step(uint8_t& acc, T v, int64_t) { acc &= v != 0; }
+  MT_INLINE static void step(uint8_t& acc, T v, int64_t) { acc &= v != T(0); }
   MT_INLINE static void merge(uint8_t& acc, uint8_t other) { acc &= other; }
 };
 
@@ -196,6 +197,7 @@ template <class R>
 constexpr int32_t dtype_of() {
   if (std::is_same_v<R, bool>) return MT_BOOL;
   if (std::is_same_v<R, int64_t>) return MT_I64;
+  if (std::is_same_v<R, std::complex<double>>) return MT_C128;
   return std::is_same_v<R, float> ? MT_F32 : MT_F64;
 }
 
@@ -280,11 +282,16 @@ int reduce_as(const mt_tensor* self, const mt_tensor* out, const Dims& kept, con
   });
 }
 
-template <template <class> class Op>
+// Complex numbers, which have no order, are reduced in double precision by the operations that say so.
+template <template <class> class Op, bool Complex>
 int reduce(const mt_tensor* self, const mt_tensor* out, uint64_t mask, int32_t dtype) {
   Dims kept, reduced;
-  if (is_complex(self->dtype)) return MT_ERROR_DTYPE;
+  const bool complex = is_complex(self->dtype) || is_complex(out->dtype);
+  if (complex && !Complex) return MT_ERROR_DTYPE;
   if (int status = split(self, out, mask, kept, reduced)) return status;
+  if constexpr (Complex) {
+    if (complex) return reduce_as<Op<std::complex<double>>, std::complex<double>>(self, out, kept, reduced);
+  }
   switch (dtype) {
     case MT_F32:
       return reduce_as<Op<float>, float>(self, out, kept, reduced);
@@ -301,19 +308,19 @@ int reduce(const mt_tensor* self, const mt_tensor* out, uint64_t mask, int32_t d
 }  // namespace mt
 
 // `source` is the tensor whose dtype the reduction is computed in.
-#define EXPORT_REDUCTION(name, Op, source)                                               \
+#define EXPORT_REDUCTION(name, Op, source, Complex)                                      \
   MT_EXPORT int mt_##name(const mt_tensor* self, const mt_tensor* out, uint64_t dims) {  \
-    return mt::reduce<mt::Op>(self, out, dims, mt::compute_dtype(source->dtype));        \
+    return mt::reduce<mt::Op, Complex>(self, out, dims, mt::compute_dtype(source->dtype));        \
   }
-EXPORT_REDUCTION(sum, Sum, out)
-EXPORT_REDUCTION(mean, Mean, out)
-EXPORT_REDUCTION(prod, Prod, out)
-EXPORT_REDUCTION(amax, Amax, self)
-EXPORT_REDUCTION(amin, Amin, self)
-EXPORT_REDUCTION(argmax, Argmax, self)
-EXPORT_REDUCTION(argmin, Argmin, self)
-EXPORT_REDUCTION(any, Any, self)
-EXPORT_REDUCTION(all, All, self)
+EXPORT_REDUCTION(sum, Sum, out, true)
+EXPORT_REDUCTION(mean, Mean, out, true)
+EXPORT_REDUCTION(prod, Prod, out, true)
+EXPORT_REDUCTION(amax, Amax, self, false)
+EXPORT_REDUCTION(amin, Amin, self, false)
+EXPORT_REDUCTION(argmax, Argmax, self, false)
+EXPORT_REDUCTION(argmin, Argmin, self, false)
+EXPORT_REDUCTION(any, Any, self, true)
+EXPORT_REDUCTION(all, All, self, true)
 
 MT_EXPORT int mt_max_dim(const mt_tensor* self, const mt_tensor* values, const mt_tensor* indices, uint64_t dims) {
   if (int status = mt_amax(self, values, dims)) return status;

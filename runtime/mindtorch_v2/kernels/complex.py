@@ -8,7 +8,7 @@ from .. import _core
 from .._core import Tensor
 from .._ops import ops
 
-__all__ = ["angle", "complex_of", "conj", "never", "view_as_complex", "view_as_real"]
+__all__ = ["angle", "complex_of", "conj", "matmul", "never", "view_as_complex", "view_as_real"]
 
 _DTYPES = _core.dtypes
 _PARTS = {_DTYPES["complex64"]: _DTYPES["float32"], _DTYPES["complex128"]: _DTYPES["float64"]}
@@ -70,3 +70,14 @@ def conj(self: Tensor) -> Tensor:
 def never(self: Tensor) -> bool:
     """False: no tensor is kept as the conjugate or negative of its memory."""
     return False
+
+
+def matmul(self: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two complex matrices, or batches of them, by three real ones."""
+    aten = ops.aten
+    product = aten.mm if self.dim() == 2 else aten.bmm
+    (a, b), (c, d) = ((aten.real(m), aten.imag(m)) for m in (self, mat2))
+    real, imag = product(a, c), product(b, d)
+    both: Tensor = product(a + b, c + d)
+    result: Tensor = aten.complex(real - imag, both - real - imag)
+    return result

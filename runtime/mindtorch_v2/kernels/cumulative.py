@@ -66,6 +66,8 @@ def cumprod_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     """Of each factor the products of all others up to each place; those up to the first 0 by division."""
     self, result = ctx.saved_tensors
     given = self.to(result.dtype)
+    if given.is_complex():
+        given, result = ops.aten.conj_physical(given), ops.aten.conj_physical(result)
     if not given.dim() or not given.numel():
         return grad.to(ctx.dtype), None, None
     d = wrap_dim(ctx.dim, given.dim())

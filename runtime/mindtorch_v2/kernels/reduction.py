@@ -192,8 +192,10 @@ def prod_dim_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 def _others(self: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """For each element the product of all others over dimensions; division alone would make NaN of zeros."""
+    """For each element the product of all others, conjugated; division alone would make NaN of zeros."""
     aten = ops.aten
+    if self.is_complex():
+        self = aten.conj_physical(self)
     zero = self == 0
     factors = aten.where(zero, 1.0, self)
     product, zeros = factors, zero
