@@ -52,7 +52,6 @@ LEFT_OUT = {
     "torch.serialization.LoadEndianness": "an enumeration",
     "torch.serialization.save": "writes a file",
     "torch.storage.TypedStorage": "made of what checkpoints name: its methods are called",
-    "torch.storage.storage_from_file": "may write a file",
 }
 
 

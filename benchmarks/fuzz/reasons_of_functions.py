@@ -26,6 +26,7 @@ __all__ = ["OF_SINGLE_FUNCTIONS"]
 _LIBRARY = r"orthogonal|\bseed$"  # and beside Intel's processors what PyTorch asks Intel's library for
 _ON_INTEL = Path("/proc/cpuinfo").exists() and "GenuineIntel" in Path("/proc/cpuinfo").read_text()
 _RANDOM = re.compile(_LIBRARY + (r"|bernoulli|[Dd]ropout|exponential|multinomial" if _ON_INTEL else ""))
+_DRAWN = re.compile(r"rand|normal|uniform|nomial|bernoulli|[Dd]ropout|exponential|geometric|cauchy|poisson")
 _UNINITIALISED = re.compile(r"empty|resize|set_$|alloc")
 _OWN_FORM = re.compile(
     r"data_ptr$|__hash__$|__reduce|__getstate__$|__repr__$|__str__$|__format__$|__dir__$|_cdata|__doc__$|_sequence_nr$"
@@ -91,6 +92,13 @@ OF_SINGLE_FUNCTIONS = (
         "random numbers that a library makes, whose last bits are its own; shape and dtype are compared",
         kinds("value"),
         lambda call, ours, theirs: _RANDOM.search(name(call)) is not None and same_form(call, ours, theirs),
+    ),
+    Reason(
+        "an NPU draws by Philox, whose numbers are others than the CPU's; shape and dtype are compared",
+        kinds("value"),
+        lambda call, ours, theirs: (
+            "npu" in call.source() and _DRAWN.search(name(call)) is not None and same_form(call, ours, theirs)
+        ),
     ),
     Reason(
         "memory that nobody wrote to has no values; shape and dtype are compared",

@@ -12,6 +12,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from keyword import iskeyword
 from pathlib import Path
 from types import GenericAlias, ModuleType
 from typing import Any
@@ -107,7 +108,9 @@ def _schemas(torch: Any) -> dict[str, list[tuple[str, tuple[Parameter, ...]]]]:
         parameters = tuple(
             Parameter(a.name, str(a.type), not a.has_default, a.kwarg_only, a.is_write) for a in op._schema.arguments
         )
-        found.setdefault(name, []).append((f"torch.ops.{op.namespace}.{name}.{overload}", parameters))
+        packet = f"torch.ops.{op.namespace}.{name}"
+        path = f"getattr({packet}, {overload!r})" if iskeyword(overload) else f"{packet}.{overload}"
+        found.setdefault(name, []).append((path, parameters))
     return found
 
 

@@ -7,7 +7,18 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import all_of, any_of, desc, empty, f64, like, none_of, result_type, rng
+from mindtorch_v2.library.definitions import (
+    all_of,
+    any_of,
+    broadcast_shapes,
+    desc,
+    empty,
+    f64,
+    like,
+    none_of,
+    result_type,
+    rng,
+)
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
@@ -209,7 +220,7 @@ def _randn_like_generator(op):
 def _randint_like_default(op):
     """A tensor of self's size of random integers from 0 to high - 1."""
     op.python("mindtorch_v2.kernels.random:randint_like", device="any")
-    op.not_differentiable()
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -220,7 +231,7 @@ def _randint_like_default(op):
 def _randint_like_generator(op):
     """A tensor of self's size of random integers from 0 to high - 1."""
     op.python("mindtorch_v2.kernels.random:randint_like", device="any")
-    op.not_differentiable()
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -232,7 +243,7 @@ def _randint_like_generator(op):
 def _randint_like_tensor(op):
     """A tensor of self's size of random integers from 0 to high - 1."""
     op.python("mindtorch_v2.kernels.random:randint_like_tensor", device="any")
-    op.not_differentiable()
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -244,7 +255,7 @@ def _randint_like_tensor(op):
 def _randint_like_tensor_generator(op):
     """A tensor of self's size of random integers from 0 to high - 1."""
     op.python("mindtorch_v2.kernels.random:randint_like_tensor", device="any")
-    op.not_differentiable()
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -255,7 +266,7 @@ def _randint_like_tensor_generator(op):
 def _randint_like_low_dtype(op):
     """A tensor of self's size of random integers from low to high - 1."""
     op.python("mindtorch_v2.kernels.random:randint_like_low", device="any")
-    op.not_differentiable()
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -267,7 +278,7 @@ def _randint_like_low_dtype(op):
 def _randint_like_low_generator_dtype(op):
     """A tensor of self's size of random integers from low to high - 1."""
     op.python("mindtorch_v2.kernels.random:randint_like_low", device="any")
-    op.not_differentiable()
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -463,7 +474,7 @@ def exponential_(op, self, lambd, generator):
     """Every element drawn from an exponential distribution of rate `lambd`."""
     op.check(lambd > 0, message=f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     op.check(
-        self.is_floating_point(),
+        any_of(self.is_floating_point(), self.numel() == 0),
         message=(
             "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you "
             f"specified {self.dtype}"
@@ -496,6 +507,12 @@ def exponential(op, self, lambd, generator):
 def geometric_(op, self, p, generator):
     """Every element the number of trials up to the first success, each of probability p."""
     op.check(all_of(p > 0, p < 1), message=f"geometric_ expects p to be in (0, 1), but got p={p}")
+    op.check(
+        self.dtype != torch.bool,
+        none_of(self.is_complex()),
+        message=f"geometric_(): not implemented for {self.dtype}: it draws numbers of trials",
+        error=NotImplementedError,
+    )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_geometric"], desc(self), f64(p), rng(generator))
     op.python("mindtorch_v2.kernels.random:geometric_elsewhere", device="NPU")
@@ -523,6 +540,11 @@ def geometric(op, self, p, generator):
 def log_normal_(op, self, mean, std, generator):
     """Every element e to the power of a number from a normal distribution."""
     op.check(std > 0, message=f"log_normal_ expects std > 0.0, but found std={std}")
+    op.check(
+        self.is_floating_point(),
+        message=f"log_normal_(): not implemented for {self.dtype}: it draws floating-point numbers",
+        error=NotImplementedError,
+    )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_log_normal"], desc(self), f64(mean), f64(std), rng(generator))
     op.python("mindtorch_v2.kernels.random:log_normal_elsewhere", device="NPU")
@@ -594,9 +616,13 @@ def _bernoulli_default(op, self):
     tags="nondeterministic_seeded",
     variants=("function", "method"),
 )
-def _bernoulli_p(op, self, p, generator):
+def _bernoulli_p(op, self):
     """A tensor as self, with every element 1 with probability p, else 0."""
-    op.returns(torch.ops.aten.bernoulli_(torch.ops.aten.empty_like(self), p, generator=generator))
+    op.python("mindtorch_v2.kernels.random:bernoulli_of_number", device="any")
+
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.zeros_like(grad)}
 
 
 @_lib.operator(
@@ -644,10 +670,10 @@ def _normal_tensor_tensor(op, mean, std):
 
 
 @_lib.operator("poisson(Tensor self, Generator? generator=None) -> Tensor", tags="nondeterministic_seeded")
-def poisson(op, self, generator):
+def poisson(op, self):
     """How often something happens that happens self times on average."""
-    out = op.returns(like(self))
-    op.launch("CPU", _libmindtorch_cpu["mt_poisson"], desc(self), desc(out), rng(generator))
+    op.returns(like(self))
+    op.python("mindtorch_v2.kernels.random:poisson")
 
     @op.gradient
     def _(grad):
@@ -662,12 +688,19 @@ def poisson(op, self, generator):
 def binomial(op, count, prob, generator):
     """How many of `count` trials succeed, each of probability `prob`."""
     op.check(
-        count.dtype == prob.dtype,
-        message=f"binomial expects count and prob of one dtype, but got {count.dtype} and {prob.dtype}",
+        count.is_floating_point(),
+        message=f"binomial only supports floating-point dtypes for count, got: {count.dtype}",
+        error=ValueError,
     )
-    out = op.returns(like(count))
+    op.check(
+        prob.is_floating_point(),
+        message=f"binomial only supports floating-point dtypes for prob, got: {prob.dtype}",
+        error=ValueError,
+    )
+    op.check(count.dtype == prob.dtype, message=f"Found dtype {prob.dtype} but expected {count.dtype}")
+    out = op.returns(empty(broadcast_shapes(count.shape, prob.shape), count.dtype, count.device))
     op.launch("CPU", _libmindtorch_cpu["mt_binomial"], desc(count), desc(prob), desc(out), rng(generator))
-    op.not_differentiable()
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -682,6 +715,7 @@ def multinomial(op, self, num_samples, replacement):
         self.is_floating_point(),
         message=f"multinomial only supports floating-point dtypes for input, got: {self.dtype}",
     )
+    op.check(self.size(-1) <= 16777216, message="number of categories cannot exceed 2^24")
     op.check(num_samples > 0, message="cannot sample n_sample <= 0 samples")
     op.check(
         any_of(replacement, num_samples <= self.size(-1)),

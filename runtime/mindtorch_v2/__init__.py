@@ -42,6 +42,7 @@ from ._generators import Generator, default_generator
 from ._ops import ops
 from ._pending import load as _load
 from ._pending import pending_functions as _pending_functions
+from ._storages import TYPED, TypedStorage
 from ._type_info import *  # noqa: F403  (finfo, iinfo, and the names of layouts and memory formats)
 from ._variadic import *  # noqa: F403  (functions of any number of tensors)
 from .autograd import (
@@ -63,6 +64,7 @@ __all__ = [
     "Stream",
     "Tag",
     "Tensor",
+    "TypedStorage",
     "UntypedStorage",
     "autograd",
     "broadcast_shapes",
@@ -101,7 +103,6 @@ complex64, complex128 = dtypes["complex64"], dtypes["complex128"]
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 cfloat, cdouble = complex64, complex128
 __version__ = "2.13.0+mindtorch"  # the PyTorch whose API this is: packages look at it
-TypedStorage = storage.TypedStorage
 bool = dtypes["bool"]
 inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 
@@ -170,8 +171,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _LAZY_NAMES:
         return getattr(importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
-    if name in storage.TYPED:
-        return storage.TYPED[name]
+    if name in TYPED:
+        return TYPED[name]
     operator = _pending_functions().get(name)
     if operator is not None and _load(operator):
         return globals()[name]

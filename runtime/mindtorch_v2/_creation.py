@@ -16,7 +16,7 @@ from ._hooks import hooks
 from ._numbers import PYTHON_TYPES, as_element
 from ._ops import ops
 from ._sequences import is_sequence, listed
-from .storage import view_of
+from ._storages import view_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -301,7 +301,13 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
 
     Raises ValueError where the buffer has fewer bytes than ``count`` elements take, or none.
     """
-    view = memoryview(buffer).cast("B")
+    check_flag("frombuffer", "requires_grad", requires_grad)
+    if not isinstance(dtype, DType):
+        raise TypeError(f"frombuffer(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    try:
+        view = memoryview(buffer).cast("B")
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
     if view.nbytes == 0:
         raise ValueError(f"both buffer length ({view.nbytes}) and count ({count}) must not be 0")
     if not 0 <= offset < view.nbytes:
@@ -348,8 +354,16 @@ def asarray(
 
     ``obj`` is a tensor, a storage (of bytes unless ``dtype`` says else), an array, a number, or nested sequences.
     """
+    check_flag("asarray", "requires_grad", requires_grad)
+    if copy is not None:
+        check_flag("asarray", "copy", copy)
+    has_memory = isinstance(obj, (UntypedStorage, Tensor, bytes, bytearray, memoryview)) or getattr(obj, "shape", ())
+    if copy is False and not has_memory:
+        raise ValueError("can't alias arbitrary sequence into a tensor.")
     if isinstance(obj, UntypedStorage):
         source = view_of(obj, dtype or _core.dtypes["uint8"])
+    elif isinstance(obj, (bytes, bytearray, memoryview)):
+        source = frombuffer(obj, dtype=dtype or _core.get_default_dtype())
     elif isinstance(obj, Tensor):
         source = obj.detach() if obj.requires_grad and not requires_grad else obj
     else:

@@ -121,12 +121,14 @@ class Generator(_core.Generator):
 
     def set_offset(self, offset: int) -> None:
         """Goes to a place in the sequence, a multiple of 4. Raises RuntimeError for another, and on the CPU."""
-        self._require_offset()
         if isinstance(offset, bool) or not isinstance(offset, Integral):
-            raise RuntimeError(f"set_offset expected an int, but got {type(offset).__name__}")
+            raise TypeError(f"set_offset expected an integer, but got {type(offset).__name__}")
         number = int(offset)
-        if not 0 <= number < 2**64 or number % 4:
-            raise RuntimeError(f"offset must be a multiple of 4, of at most 64 bits, got {number}")
+        if not -(2**63) <= number < 2**64:
+            raise ValueError(f"Overflow when unpacking long long: the offset {number} needs more than 64 bits")
+        self._require_offset()
+        if number < 0 or number % 4:
+            raise RuntimeError(f"offset must be a multiple of 4, got {number}")
         self._move_to(number)
 
     def _require_offset(self) -> None:
@@ -138,6 +140,8 @@ class Generator(_core.Generator):
         return Generator, (self.device,), (self.initial_seed(), offset, self.get_state())
 
     def __setstate__(self, state: tuple[int, int | None, Tensor]) -> None:
+        if not isinstance(state, tuple) or len(state) != 3:
+            raise TypeError(f"__setstate__(): expected a seed, an offset and a state, got {state!r}")
         seed, offset, words = state
         self.manual_seed(seed)
         if offset is not None:

@@ -10,7 +10,7 @@ from ._core import Tensor, UntypedStorage
 from ._creation import from_numpy
 from ._modes import DisableTorchFunctionSubclass, handed_on
 from ._ops import ops
-from .storage import copy_to_device, copy_to_host, storage_from_file, storage_item, view_of
+from ._storages import copy_to_device, copy_to_host, storage_from_file, storage_item, view_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -126,11 +126,11 @@ int bernoulli(const mt_tensor* out, double p, mt_generator* generator) {
 
 // 1 with the probability at each place: of doubles by numbers of 53 bits, of other types by those of 24.
 int bernoulli_at(const mt_tensor* out, const mt_tensor* p, mt_generator* generator) {
+  if (numel(out) == 0) return MT_OK;  // whatever the shape of p, as in PyTorch
   Engine engine(generator);
   const mt_tensor* operands[] = {out, p};
   Walk<2> walk;
   if (int status = walk.init(operands)) return status;
-  if (walk.numel == 0) return MT_OK;
   if (walk.ndim == 0) {
     walk.ndim = 1;
     walk.shape[0] = 1;

@@ -126,10 +126,29 @@ def empty_like(
     result = _core.alloc(self.shape, dtype or self.dtype, device or self.device)
     if memory_format == "contiguous_format" or self.is_contiguous():
         return result
-    steps, strides = 1, list(self.stride())
-    for at in sorted(range(self.dim()), key=lambda at: (strides[at], -at)):
+    steps, strides = 1, [1] * self.dim()
+    for at in _from_the_innermost(self):
         strides[at], steps = steps, steps * max(self.shape[at], 1)
     return _core.as_strided(result, self.shape, strides, 0)
+
+
+def _from_the_innermost(tensor: Tensor) -> list[int]:
+    """A tensor's dimensions by rising strides, as PyTorch sorts them: those that it is expanded along stay."""
+    sizes, strides = tensor.shape, tensor.stride()
+    order = list(reversed(range(tensor.dim())))
+    for last in range(1, len(order)):
+        mine = last
+        for other in range(last - 1, -1, -1):
+            inner, outer = order[other], order[mine]
+            if strides[inner] == 0 or strides[outer] == 0:
+                continue
+            if (strides[inner], sizes[inner]) <= (strides[outer], sizes[outer]):
+                if strides[inner] < strides[outer]:
+                    break
+                continue
+            order[other], order[mine] = outer, inner
+            mine = other
+    return order
 
 
 def zeros_like(self: Tensor, **options: Any) -> Tensor:

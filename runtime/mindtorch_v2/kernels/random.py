@@ -21,6 +21,7 @@ __all__ = [
     "bernoulli",
     "bernoulli_at_elsewhere",
     "bernoulli_elsewhere",
+    "bernoulli_of_number",
     "cauchy_elsewhere",
     "exponential_elsewhere",
     "geometric_elsewhere",
@@ -32,6 +33,7 @@ __all__ = [
     "normal_of",
     "normal_of_size",
     "normal_wide",
+    "poisson",
     "rand",
     "rand_like",
     "randint",
@@ -185,7 +187,7 @@ def randperm(
     **options: Any,
 ) -> Tensor:
     """The integers from 0 to n - 1 in random order."""
-    target = dtype or _core.get_default_dtype()
+    target = dtype or _I64
     if target is _BOOL or target.is_complex:
         raise NotImplementedError(f'"randperm" not implemented for {target}: expected a dtype for integers')
     last = 2 ** _DIGITS[target] + 1 if target.is_floating_point else _bounds(target)[1]
@@ -343,6 +345,12 @@ def bernoulli(self: Tensor, *, generator: Generator | None = None) -> Tensor:
     return result
 
 
+def bernoulli_of_number(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """A tensor as self, with every element 1 with probability p, else 0."""
+    result: Tensor = empty_like(self).bernoulli_(p, generator=generator)
+    return result
+
+
 def normal_around(mean: Tensor, std: float, *, generator: Generator | None = None) -> Tensor:
     """Normally distributed around ``mean``."""
     result: Tensor = empty_like(mean).normal_(0, std, generator=generator).add_(mean)
@@ -370,6 +378,18 @@ def _check_spread(std: Tensor) -> None:
         raise RuntimeError("normal expects standard deviation to be non-complex")
     if std.device.type != "meta" and std.numel() and not bool((std.min() >= 0).item()):
         raise RuntimeError("normal expects all elements of std >= 0.0")
+
+
+_poisson = native("mt_poisson", "desc", "desc", "generator")
+
+
+def poisson(self: Tensor, generator: Generator | None = None) -> Tensor:
+    """How often something happens that happens self times on average."""
+    result = empty_like(self)
+    if self.is_floating_point() and not bool((self.detach() >= 0).all().item()):
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    _poisson(self.detach(), result, generator)
+    return result
 
 
 _draw_by_weights = native("mt_draw_by_weights", "desc", "desc", "generator")
@@ -416,9 +436,9 @@ def _check_sums(weights: Tensor) -> None:
 
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """``input`` with elements zeroed with probability p and the rest scaled, and where they were kept."""
-    mask = empty_like(input, dtype=_BOOL)
     if input.numel() == 0:
-        return input.clone(), mask
+        return input.clone(), empty_like(input)
+    mask = empty_like(input, dtype=_BOOL)
     if train is not None and not train:
         return input.clone(), mask.fill_(True)
     kept = 1 - p

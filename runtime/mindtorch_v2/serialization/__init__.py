@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from .. import _core
 from .._core import UntypedStorage
-from ..storage import copy_to_host, storage_from_file
+from .._storages import copy_to_host, storage_from_file
 from ._archive import ArchiveReader, ArchiveWriter, is_archive
 from ._legacy import checked_count, kind_of, load_legacy, save_legacy
 from ._locations import Restore, restore_function

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from .. import _core
 from .._core import UntypedStorage
-from ..storage import TypedStorage, copy_to_host, view_of
+from .._storages import TypedStorage, copy_to_host, view_of
 from ._locations import Restore
 from ._names import StoredDtype
 from ._pickler import Storages, pickler_class

@@ -7,8 +7,8 @@ from typing import Any
 
 from .. import _core
 from .._core import UntypedStorage
+from .._storages import copy_to_device
 from ..backends import backend_of
-from ..storage import copy_to_device
 
 __all__ = ["Restore", "restore_function"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from .. import _core
 from .._core import Size, Tensor, UntypedStorage
+from .._storages import TYPED, TypedStorage
 from ..nn.parameter import Parameter
-from ..storage import TYPED, TypedStorage
 
 __all__ = [
     "DEFAULT_GLOBALS",

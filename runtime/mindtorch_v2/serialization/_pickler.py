@@ -9,8 +9,8 @@ from typing import IO, Any
 
 from .. import _core
 from .._core import Size, Tensor, UntypedStorage
+from .._storages import TypedStorage, typed_class
 from ..nn.parameter import Parameter
-from ..storage import TypedStorage, typed_class
 from ._names import (
     StoredDtype,
     rebuild_from_type_v2,
