@@ -81,7 +81,12 @@ def _add_tensor(op, self, other, alpha):
 
     @op.gradient
     def _(grad):
-        return {self: grad, other: grad * alpha}
+        return {
+            self: grad,
+            other: grad * alpha
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * alpha),
+        }
 
 
 @_lib.operator(
@@ -170,7 +175,12 @@ def _add__tensor(op, self, other, alpha):
 
     @op.gradient
     def _(grad):
-        return {self: grad, other: grad * alpha}
+        return {
+            self: grad,
+            other: grad * alpha
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * alpha),
+        }
 
 
 @_lib.operator(
@@ -187,7 +197,14 @@ def _sub_tensor(op, self, other, alpha):
 
     @op.gradient
     def _(grad):
-        return {self: grad, other: -(grad * alpha)}
+        return {
+            self: grad,
+            other: -(
+                grad * alpha
+                if none_of(grad.is_complex())
+                else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * alpha)
+            ),
+        }
 
 
 @_lib.operator(
@@ -209,7 +226,14 @@ def _sub__tensor(op, self, other, alpha):
 
     @op.gradient
     def _(grad):
-        return {self: grad, other: -(grad * alpha)}
+        return {
+            self: grad,
+            other: -(
+                grad * alpha
+                if none_of(grad.is_complex())
+                else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * alpha)
+            ),
+        }
 
 
 @_lib.operator(
@@ -349,7 +373,13 @@ def _rsub_scalar(op, self, other, alpha):
 
     @op.gradient
     def _(grad):
-        return {self: -(grad * alpha)}
+        return {
+            self: -(
+                grad * alpha
+                if none_of(grad.is_complex())
+                else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * alpha)
+            )
+        }
 
 
 @_lib.operator(
@@ -455,7 +485,11 @@ def _mul_scalar(op, self, other):
 
     @op.gradient
     def _(grad):
-        return {self: grad * other}
+        return {
+            self: grad * other
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * other)
+        }
 
 
 @_lib.operator(
@@ -488,7 +522,11 @@ def _mul__scalar(op, self, other):
 
     @op.gradient
     def _(grad):
-        return {self: grad * other}
+        return {
+            self: grad * other
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * other)
+        }
 
 
 @_lib.operator(
@@ -597,7 +635,11 @@ def _div_scalar(op, self, other):
 
     @op.gradient
     def _(grad):
-        return {self: grad / other}
+        return {
+            self: grad / other
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) / other)
+        }
 
 
 @_lib.operator(
@@ -621,7 +663,11 @@ def _div__scalar(op, self, other):
 
     @op.gradient
     def _(grad):
-        return {self: grad / other}
+        return {
+            self: grad / other
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) / other)
+        }
 
 
 @_lib.operator("divide.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -1299,7 +1345,12 @@ def _pow_scalar(op, self, exponent):
     @op.gradient
     def _(grad):
         return {
-            exponent: grad * out * log(self)
+            exponent: grad
+            * torch.ops.aten.conj_physical(
+                out * torch.ops.aten.scalar_tensor(self, dtype=out.dtype, device=out.device).log()
+            )
+            if out.is_complex()
+            else grad * out * log(self)
             if self > 0
             else torch.ops.aten.where(
                 exponent >= 0,

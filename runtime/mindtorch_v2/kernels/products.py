@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._numbers import as_element
 from .._ops import ops
 from .reduction import wrap_dim
 
@@ -243,6 +244,8 @@ def vdot(self: Tensor, other: Tensor) -> Tensor:
 # ---------------------------------------------------------------- with a summand
 def _scaled(self: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
     """beta * self + alpha * product; where beta is 0, self may be anything."""
+    if not (product.is_floating_point() or product.is_complex() or product.dtype is _BOOL):
+        beta, alpha = (as_element(factor, product.dtype) for factor in (beta, alpha))
     found = product if _is_one(alpha) else product * alpha
     if not isinstance(beta, bool) and beta == 0:
         shape = _core.broadcast_shapes(self.shape, found.shape)
@@ -308,7 +311,12 @@ def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha
         )
     shape = (batch1.shape[1], batch2.shape[2])
     given = self.expand(shape)
-    product = ops.aten.bmm(batch1, batch2).sum([0]) if batch1.shape[0] else given.new_zeros(shape)
+    if not batch1.shape[0]:
+        product = given.new_zeros(shape)
+    elif batch1.is_floating_point() and batch1.dtype.itemsize < 4:  # half precision, rounded once
+        product = ops.aten.bmm(batch1.float(), batch2.float()).sum([0])
+    else:
+        product = ops.aten.bmm(batch1, batch2).sum([0])
     return _scaled(given, product.to(self.dtype), beta, alpha)
 
 

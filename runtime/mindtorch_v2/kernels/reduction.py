@@ -20,6 +20,8 @@ __all__ = [
     "amin",
     "any_dims",
     "equal",
+    "max_into",
+    "min_into",
     "prod_all",
     "prod_all_backward",
     "prod_all_setup",
@@ -31,6 +33,7 @@ __all__ = [
     "sum_to_size",
     "wrap_dim",
     "wrap_dims",
+    "written",
 ]
 
 _BOOL, _I64, _U8 = (_core.dtypes[n] for n in ("bool", "int64", "uint8"))
@@ -127,6 +130,27 @@ def amax(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
 def amin(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
     """The smallest elements over dimensions."""
     return _extreme("amin", self, dim, keepdim)
+
+
+def max_into(self: Tensor, dim: int, keepdim: bool = False, *, max: Tensor, max_values: Tensor) -> Any:
+    """The largest elements along a dimension, and where they are, into tensors."""
+    return written((max, max_values), ops.aten.max.dim(self, dim, keepdim))
+
+
+def min_into(self: Tensor, dim: int, keepdim: bool = False, *, min: Tensor, min_indices: Tensor) -> Any:
+    """The smallest elements along a dimension, and where they are, into tensors."""
+    return written((min, min_indices), ops.aten.min.dim(self, dim, keepdim))
+
+
+def written(targets: Sequence[Tensor], results: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Results in the tensors that are given for them, which get their shapes."""
+    for target, result in zip(targets, results, strict=True):
+        if target.dtype is not result.dtype:
+            raise RuntimeError(f"Expected out tensor to have dtype {result.dtype}, but got {target.dtype} instead")
+        if target.shape != result.shape:
+            target.resize_(result.shape)
+        target.copy_(result)
+    return tuple(targets)
 
 
 def _truth_dtype(self: Tensor) -> dtype:

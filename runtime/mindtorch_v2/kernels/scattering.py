@@ -64,9 +64,9 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
         return self
     if accumulate:
         array = as_array(self)
-        np.add.at(array, where if self.dim() else (np.zeros(places.size, int),), as_array(source).reshape(-1)) if (
-            self.dim()
-        ) else array.__iadd__(as_array(source).sum())
+        add: Any = np.logical_or if self.dtype is _BOOL else np.add
+        target, at = (array, where) if self.dim() else (array.reshape(1), places * 0)
+        add.at(target, at, as_array(source).reshape(-1))
         return _write(self, array)
     bits(self)[where if self.dim() else ...] = bits(source).reshape(-1)[-1 if not self.dim() else slice(None)]
     return self

@@ -10,7 +10,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-from ._arrays import as_array, as_tensor
+from ._arrays import as_array, as_tensor, bits, moved
 
 _DTYPES = _core.dtypes
 _BF16, _F64 = _DTYPES["bfloat16"], _DTYPES["float64"]
@@ -147,6 +147,21 @@ def frexp(self: Tensor) -> tuple[Tensor, Tensor]:
 
     mantissa, exponent = np.frexp(as_array(self))
     return as_tensor(mantissa, self.dtype), as_tensor(exponent, _DTYPES["int32"])
+
+
+def nextafter_half(self: Tensor, other: Tensor) -> Tensor:
+    """The next number in half precision: as NumPy has it, or by one more or less of the bits."""
+    import numpy as np
+
+    if self.dtype is not _BF16:
+        return as_tensor(np.nextafter(as_array(self), as_array(other)), self.dtype)
+    first, second = np.broadcast_arrays(as_array(self), as_array(other))
+    raw = np.broadcast_to(bits(self), first.shape).astype("int16")
+    away = np.where(first > 0, second > first, second < first)
+    step = np.where(first == second, 0, np.where(away, 1, -1)).astype("int16")
+    found = np.where(first == 0, np.where(second < 0, -0x7FFF, 1), raw + step).astype("int16")
+    found = np.where(first == second, np.broadcast_to(bits(other), first.shape), found)
+    return moved(np.where(np.isnan(first) | np.isnan(second), 0x7FC0, found).astype("int16"), self.dtype)
 
 
 def nan_to_num(self: Tensor, nan: float | None, posinf: float | None, neginf: float | None) -> Tensor:

@@ -26,7 +26,8 @@ def logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool = False) -> Tensor
     if not given.numel():
         total: Tensor = given.exp().sum(dims, keepdim).log()
         return total
-    top = given.detach().amax(dims, True)
+    real = ops.aten.real(given) if given.is_complex() else given
+    top = real.detach().amax(dims, True)
     top = aten.where(top.abs() == math.inf, 0.0, top)
     found = (given - top).exp().sum(dims, keepdim).log()
     result: Tensor = found + (top if keepdim or not given.dim() else top.squeeze(dims))
@@ -307,6 +308,7 @@ def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aw
     if not (given.is_floating_point() or given.is_complex()):
         given = given.to(_core.get_default_dtype())
     if weights is not None:
+        given = given.to(_core.common_dtype(given, weights))
         weights = weights.to(given.dtype)
     total = aten.full([], count, dtype=given.dtype) if weights is None else weights.sum()
     mean = given.sum([1]) / total if weights is None else (given * weights).sum([1]) / total
