@@ -480,13 +480,13 @@ cdef inline object dispatch_at(OpOverload op, int key, Bound* bound, uint64_t ke
 cdef object call_backend(OpOverload op, int key, Bound* bound, uint64_t keys):
     """A backend's kernel where autograd is not in between: inside another kernel, in inference mode, by redispatch."""
     cdef uint64_t start = bumps
+    if op.planned_at >> key & 1 and not (op.device_check and keys & NOT_CPU):
+        return run_plan(<Plan>op.table[key], key, bound, 0)
     if mt_state.run != NULL and cold.begins_operation(op, key, bound):
         try:
             return call_backend(op, key, bound, keys)
         finally:
             cold.end_operation()
-    if op.planned_at >> key & 1 and not (op.device_check and keys & NOT_CPU):
-        return run_plan(<Plan>op.table[key], bound, 0)
     if op.mutates:
         refuse_inference_tensors(op, bound)
     result = run_at(op, key, bound, keys)

@@ -63,11 +63,12 @@ cdef inline object plan_result(Program p, Frame* f):
     return returned_value(p, f, 0) if f.returned == 1 else returned_values(p, f)
 
 
-cdef object run_plan(Plan plan, Bound* bound, uint64_t record):
-    """An operator's call below autograd, from its bound arguments; with `record`, those that require grad, its node, too."""
+cdef object run_plan(Plan plan, int key, Bound* bound, uint64_t record):
+    """An operator's call at a backend, from its bound arguments; with `record`, those that require grad, its node, too."""
     cdef Frame f
     cdef Program p = program_of(plan) if plan.program is None else plan.program
     cdef uint64_t outside = mt_state.excluded, start = bumps
+    cdef bint noticed = mt_state.run != NULL and cold.begins_operation(plan.op, key, bound)
     enter_frame(p, &f, bound.slots, bound)
     try:
         mt_state.excluded = outside | BELOW_AUTOGRAD
@@ -83,4 +84,6 @@ cdef object run_plan(Plan plan, Bound* bound, uint64_t record):
     finally:
         mt_state.excluded = outside
         leave_frame(p, &f)
+        if noticed:
+            cold.end_operation()
     return result

@@ -193,6 +193,13 @@ cdef bint is_captured(void* stream) noexcept:
     return npu_recordings > 0 and acl.capture_info != NULL and acl.capture_info(stream, &status, &model) == 0 and status != 0
 
 
+cdef inline CommandBuffer buffer_of(Run run, int index):
+    """The run's command buffer of an NPU: mostly that of the operation before."""
+    if run.recent is None or run.recent.index != index:
+        run.recent = buffer_at(run.table, index)
+    return run.recent
+
+
 class ThreadsBuffers(threading.local):
     def __init__(self):
         self.table = [None] * MT_MAX_NPUS
@@ -379,6 +386,7 @@ cdef class Run:
     cdef readonly list log
     cdef readonly int64_t position         # of the next operation
     cdef list table                        # the thread's command buffers
+    cdef CommandBuffer recent              # the one that was used last, or None
     cdef void* outer                       # the run that this one is inside of
     cdef mt_context outer_context
     cdef bint begun
@@ -517,7 +525,7 @@ cdef int arrive(Run run, int kind, int code, int index, str what) except -1:
         settle(run, code, index)
     run.open, run.kind, run.code, run.index, run.what, run.pieces = True, kind, code, index, what, 0
     told.device, told.device_index, told.position = code, index, run.position
-    told.encoded = <int32_t>buffer_at(run.table, index).encoded if code == KEY_NPU else 0
+    told.encoded = <int32_t>buffer_of(run, index).encoded if code == KEY_NPU else 0
     run.position += 1
     if run.course is None:
         tell(run, MT_NEXT_UNKNOWN, 0, -1)
@@ -547,7 +555,7 @@ cdef int settle(Run run, int code, int index) except -1:
     if run.open:
         run.open = False
         if run.code == KEY_NPU and not continues(run, code, index):
-            commit(buffer_at(run.table, run.index))
+            commit(buffer_of(run, run.index))
     return 0
 
 
@@ -567,7 +575,7 @@ cdef int close(Run run) except -1:
     cdef Planned* following
     if run.pieces:
         run.pieces = 0
-        encode_operation(buffer_at(run.table, run.index), run.stream, run.what)
+        encode_operation(buffer_of(run, run.index), run.stream, run.what)
     if run.course is not None and run.position < run.course.count:
         following = &run.course.steps[run.position]
         settle(run, following.code, following.index)
@@ -581,7 +589,7 @@ cdef int queued(int index, void* stream, str what) except -1:
         run.pieces += 1
         run.stream = stream
     else:
-        encode_operation(buffer_at(run.table, index), stream, what)
+        encode_operation(buffer_of(run, index), stream, what)
     return 0
 
 
@@ -663,8 +671,8 @@ def host_waits(int index):
     release_held()
     if run.pieces and run.index == index:                # of the operation that runs
         run.pieces = 0
-        encode_operation(buffer_at(run.table, index), run.stream, run.what)
-    buffer = buffer_at(run.table, index)
+        encode_operation(buffer_of(run, index), run.stream, run.what)
+    buffer = buffer_of(run, index)
     before = buffer.waits
     commit_and_wait(buffer)
     return buffer.waits != before and buffer.stream == npu_stream_of(index)
