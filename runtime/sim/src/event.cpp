@@ -116,17 +116,18 @@ struct ClearTask {
     void run(Stream&) { event->reset(); }
 };
 
-// Of one replay that has failed no flag is waited for: nobody will set them.
+// A replay that waited for one flag in vain waits for no other. One that failed otherwise does: its update may come.
 struct WaitForFlagTask {
     static constexpr bool kAlways = true;
     static constexpr const char* kKind = "event wait";
     std::shared_ptr<Event> event;
     void run(Stream& stream) {
         const std::chrono::seconds limit(Runtime::get().config.timeout);
-        if (stream.replay_failed()) {
+        if (stream.replay_forsaken()) {
             return;
         }
         if (!stream.wait_for(event->latest(), limit)) {
+            stream.forsake_replay();
             stream.set_failure(ACL_ERROR_RT_AICORE_TIMEOUT,
                                format("the wait for the external event %p: nobody recorded it for %lld s, as when a "
                                       "captured graph is replayed without an update (MINDTORCH_SIM_TIMEOUT is the "

@@ -196,9 +196,16 @@ void Stream::set_replay(Replay* replay) {
     replay_ = replay;
 }
 
-bool Stream::replay_failed() const {
+bool Stream::replay_forsaken() const {
     std::lock_guard<std::mutex> lock(failure_mutex_);
-    return replay_ != nullptr && replay_->failed.load();
+    return replay_ != nullptr && replay_->forsaken.load();
+}
+
+void Stream::forsake_replay() {
+    std::lock_guard<std::mutex> lock(failure_mutex_);
+    if (replay_ != nullptr) {
+        replay_->forsaken.store(true);
+    }
 }
 
 void Stream::set_failure(aclError code, std::string message) {

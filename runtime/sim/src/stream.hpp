@@ -37,6 +37,7 @@ struct Failure {
 struct Replay {
     const void* const model;
     std::atomic<bool> failed{false};
+    std::atomic<bool> forsaken{false};  // it waited in vain for an event, and waits for no other
 };
 
 // One place in a stream's ring. A task is any type with `void run(Stream&)`, `static constexpr bool kAlways`, which
@@ -162,7 +163,8 @@ public:
 
     // NULL after the run. Only the worker calls this.
     void set_replay(Replay* replay);
-    bool replay_failed() const;  // the one under way, if there is one
+    bool replay_forsaken() const;  // the one under way, if there is one
+    void forsake_replay();
 
     // Records an asynchronous failure; the first one wins.
     void set_failure(aclError code, std::string message);
