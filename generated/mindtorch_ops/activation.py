@@ -159,7 +159,11 @@ def _leaky_relu_out(op):
 def _hardtanh_default(op, self, min_val, max_val):
     """x moved into the range from min_val to max_val."""
     op.check(self.dtype != torch.bool, message="hardtanh(): not implemented for bool", error=NotImplementedError)
-    op.returns(torch.ops.aten.clamp(self, min_val, max_val))
+    op.returns(
+        torch.ops.aten.clamp(self, min_val, max_val)
+        if self.is_floating_point()
+        else torch.ops.aten._to_copy(torch.ops.aten.clamp(self, min_val, max_val), dtype=self.dtype)
+    )
 
 
 @_lib.operator(

@@ -7,10 +7,23 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import all_of, any_of, broadcast_shapes, desc, empty, f64
+from mindtorch_v2.library.definitions import all_of, any_of, broadcast_shapes, desc, empty, f64, none_of
 from mindtorch_v2.npu import KernelLauncher
 
-__all__ = ["addmm", "addmm_", "baddbmm", "baddbmm_", "bmm", "dot", "ger", "matmul", "mm", "mv", "outer"]
+__all__ = [
+    "addmm",
+    "addmm_",
+    "baddbmm",
+    "baddbmm_",
+    "bmm",
+    "dot",
+    "ger",
+    "linalg_matmul",
+    "matmul",
+    "mm",
+    "mv",
+    "outer",
+]
 
 _lib = Library("aten", "FRAGMENT")
 _libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relative_to=__file__)
@@ -143,8 +156,12 @@ def _addmm_default(op, self, mat1, mat2, beta, alpha):
     def _(grad):
         return {
             self: grad * beta,
-            mat1: grad.mm((torch.ops.aten.conj_physical(mat2) if self.is_complex() else mat2).t()) * alpha,
-            mat2: (torch.ops.aten.conj_physical(mat1) if self.is_complex() else mat1).t().mm(grad) * alpha,
+            mat1: grad.mm(mat2.t()) * alpha
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad).mm(mat2.t()) * alpha),
+            mat2: mat1.t().mm(grad) * alpha
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(mat1.t().mm(torch.ops.aten.conj_physical(grad)) * alpha),
         }
 
 
@@ -257,6 +274,23 @@ def _matmul_out(op):
     op.not_implemented()
 
 
+@_lib.operator("linalg_matmul(Tensor self, Tensor other) -> Tensor")
+def _linalg_matmul_default(op):
+    """Another name of ``matmul``."""
+    op.variant_of(torch.ops.aten.matmul.default)
+
+
+@_lib.operator(
+    "linalg_matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _linalg_matmul_out(op):
+    """Another name of ``matmul.out``."""
+    op.variant_of(torch.ops.aten.matmul.out)
+    op.not_implemented()
+
+
 @_lib.operator("mv(Tensor self, Tensor vec) -> Tensor", variants=("function", "method"))
 def _mv_default(op, self, vec):
     """The product of a matrix and a vector."""
@@ -355,6 +389,7 @@ bmm = torch.ops.aten.bmm
 addmm = torch.ops.aten.addmm
 baddbmm = torch.ops.aten.baddbmm
 matmul = torch.ops.aten.matmul
+linalg_matmul = torch.ops.aten.linalg_matmul
 mv = torch.ops.aten.mv
 dot = torch.ops.aten.dot
 outer = torch.ops.aten.outer

@@ -6,7 +6,20 @@ from typing import overload
 from mindtorch_v2 import Tensor
 from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 
-__all__ = ["addmm", "addmm_", "baddbmm", "baddbmm_", "bmm", "dot", "ger", "matmul", "mm", "mv", "outer"]
+__all__ = [
+    "addmm",
+    "addmm_",
+    "baddbmm",
+    "baddbmm_",
+    "bmm",
+    "dot",
+    "ger",
+    "linalg_matmul",
+    "matmul",
+    "mm",
+    "mv",
+    "outer",
+]
 
 class _MmDefault(OpOverload):
     def __call__(op, self: Tensor, mat2: Tensor) -> Tensor: ...
@@ -127,6 +140,26 @@ class _Matmul(_MatmulOverloads):
         """The out variant of ``matmul``."""
 
 matmul: _Matmul
+
+class _LinalgMatmulDefault(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
+
+class _LinalgMatmulOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _LinalgMatmulOverloads(OpOverloadPacket):
+    default: _LinalgMatmulDefault
+    out: _LinalgMatmulOut
+
+class _LinalgMatmul(_LinalgMatmulOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """Another name of ``matmul``."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
+        """Another name of ``matmul.out``."""
+
+linalg_matmul: _LinalgMatmul
 
 class _MvDefault(OpOverload):
     def __call__(op, self: Tensor, vec: Tensor) -> Tensor: ...

@@ -551,9 +551,7 @@ def _div_tensor(op, self, other):
     out = op.returns(
         empty(
             broadcast_shapes(self.shape, other.shape),
-            result_type(self, other)
-            if any_of(self.is_floating_point(), other.is_floating_point())
-            else result_type(self, 1.0),
+            result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0),
             self,
         )
     )
@@ -774,7 +772,7 @@ def _div_tensor_mode(op, self, other, rounding_mode):
         empty(
             broadcast_shapes(self.shape, other.shape),
             result_type(self, other)
-            if rounding_mode is not None or self.is_floating_point() or other.is_floating_point()
+            if rounding_mode is not None or can_cast(torch.float32, result_type(self, other))
             else result_type(self, 1.0),
             self,
         )
@@ -815,18 +813,14 @@ def _div__tensor_mode(op, self, other, rounding_mode):
         rounding_mode is None or any_of(rounding_mode == "floor", rounding_mode == "trunc"),
         message=f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'",
     )
+    value = (
+        result_type(self, other)
+        if rounding_mode is not None or can_cast(torch.float32, result_type(self, other))
+        else result_type(self, 1.0)
+    )
     op.check(
-        can_cast(
-            result_type(self, other)
-            if rounding_mode is not None or self.is_floating_point() or other.is_floating_point()
-            else result_type(self, 1.0),
-            self.dtype,
-        ),
-        message=(
-            "result type "
-            f"{result_type(self, other) if rounding_mode is not None or self.is_floating_point() or other.is_floating_point() else result_type(self, 1.0)} "
-            f"can't be cast to the desired output type {self.dtype}"
-        ),
+        can_cast(value, self.dtype),
+        message=f"result type {value} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self.copy_(torch.ops.aten.div(self.clone(), other, rounding_mode=rounding_mode)))
 
@@ -915,12 +909,10 @@ def _div__scalar_mode(op, self, other, rounding_mode):
         rounding_mode is None or any_of(rounding_mode == "floor", rounding_mode == "trunc"),
         message=f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'",
     )
+    value = result_type(self, other) if rounding_mode is not None else result_type(self, 1.0)
     op.check(
-        can_cast(result_type(self, other) if rounding_mode is not None else result_type(self, 1.0), self.dtype),
-        message=(
-            f"result type {result_type(self, other) if rounding_mode is not None else result_type(self, 1.0)} can't be "
-            f"cast to the desired output type {self.dtype}"
-        ),
+        can_cast(value, self.dtype),
+        message=f"result type {value} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self)
     if all_of(
@@ -1477,9 +1469,7 @@ def _atan2_default(op, self, other):
     out = op.returns(
         empty(
             broadcast_shapes(self.shape, other.shape),
-            result_type(self, other)
-            if any_of(self.is_floating_point(), other.is_floating_point())
-            else result_type(self, 1.0),
+            result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0),
             self,
         )
     )
@@ -1498,18 +1488,10 @@ def _atan2_default(op, self, other):
 )
 def atan2_(op, self, other):
     """The in-place variant of ``atan2``."""
+    value = result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0)
     op.check(
-        can_cast(
-            result_type(self, other)
-            if any_of(self.is_floating_point(), other.is_floating_point())
-            else result_type(self, 1.0),
-            self.dtype,
-        ),
-        message=(
-            "result type "
-            f"{result_type(self, other) if any_of(self.is_floating_point(), other.is_floating_point()) else result_type(self, 1.0)} "
-            f"can't be cast to the desired output type {self.dtype}"
-        ),
+        can_cast(value, self.dtype),
+        message=f"result type {value} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self.copy_(torch.ops.aten.atan2(self.clone(), other)))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
 from mindtorch_v2.library.definitions import (
-    any_of,
+    all_of,
     broadcast,
     broadcast_shapes,
     can_cast,
@@ -16,6 +16,7 @@ from mindtorch_v2.library.definitions import (
     f64,
     like,
     none_of,
+    one_of,
     promote_types,
     result_type,
 )
@@ -871,9 +872,7 @@ def _igamma_default(op, self, other):
     op.returns(
         empty(
             broadcast_shapes(self.shape, other.shape),
-            result_type(self, other)
-            if any_of(result_type(self, other).is_floating_point, result_type(self, other).is_complex)
-            else result_type(self, 1.0),
+            result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0),
             self,
         )
     )
@@ -895,18 +894,10 @@ def _igamma_default(op, self, other):
 )
 def igamma_(op, self, other):
     """The in-place variant of ``igamma``."""
+    value = result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0)
     op.check(
-        can_cast(
-            result_type(self, other)
-            if any_of(result_type(self, other).is_floating_point, result_type(self, other).is_complex)
-            else result_type(self, 1.0),
-            self.dtype,
-        ),
-        message=(
-            "result type "
-            f"{result_type(self, other) if any_of(result_type(self, other).is_floating_point, result_type(self, other).is_complex) else result_type(self, 1.0)} "
-            f"can't be cast to the desired output type {self.dtype}"
-        ),
+        can_cast(value, self.dtype),
+        message=f"result type {value} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self.copy_(torch.ops.aten.igamma(self.clone(), other)))
 
@@ -952,9 +943,7 @@ def _igammac_default(op, self, other):
     op.returns(
         empty(
             broadcast_shapes(self.shape, other.shape),
-            result_type(self, other)
-            if any_of(result_type(self, other).is_floating_point, result_type(self, other).is_complex)
-            else result_type(self, 1.0),
+            result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0),
             self,
         )
     )
@@ -976,18 +965,10 @@ def _igammac_default(op, self, other):
 )
 def igammac_(op, self, other):
     """The in-place variant of ``igammac``."""
+    value = result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0)
     op.check(
-        can_cast(
-            result_type(self, other)
-            if any_of(result_type(self, other).is_floating_point, result_type(self, other).is_complex)
-            else result_type(self, 1.0),
-            self.dtype,
-        ),
-        message=(
-            "result type "
-            f"{result_type(self, other) if any_of(result_type(self, other).is_floating_point, result_type(self, other).is_complex) else result_type(self, 1.0)} "
-            f"can't be cast to the desired output type {self.dtype}"
-        ),
+        can_cast(value, self.dtype),
+        message=f"result type {value} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self.copy_(torch.ops.aten.igammac(self.clone(), other)))
 
@@ -1088,7 +1069,14 @@ def _sinc_default(op, self):
     def _(grad):
         return {
             self: torch.ops.aten.where(
-                self == 0, torch.ops.aten.zeros_like(grad), grad * ((self * 3.141592653589793).cos() - out) / self
+                self == 0,
+                torch.ops.aten.zeros_like(grad),
+                grad
+                * (
+                    ((torch.ops.aten.conj_physical(self) if self.is_complex() else self) * 3.141592653589793).cos()
+                    - (torch.ops.aten.conj_physical(out) if self.is_complex() else out)
+                )
+                / (torch.ops.aten.conj_physical(self) if self.is_complex() else self),
             )
         }
 
@@ -1143,7 +1131,7 @@ def _logit_default(op, self, eps):
     """log(x / (1 - x)); with `eps` of x moved into the range from it to 1 - it."""
     op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.compute(
-        torch.ops.aten.log(self / (1 - self))
+        torch.ops.aten.log(torch.ops.aten._floating(self) / (1 - torch.ops.aten._floating(self)))
         if eps is None
         else torch.ops.aten.log(
             torch.ops.aten.clamp(torch.ops.aten._floating(self), eps, 1 - eps)
@@ -1270,9 +1258,7 @@ def _copysign_tensor(op, self, other):
     out = op.returns(
         empty(
             broadcast_shapes(self.shape, other.shape),
-            result_type(self, other)
-            if any_of(result_type(self, other).is_floating_point, result_type(self, other).is_complex)
-            else result_type(self, 1.0),
+            result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0),
             self,
         )
     )
@@ -1294,18 +1280,10 @@ def _copysign_tensor(op, self, other):
 )
 def _copysign__tensor(op, self, other):
     """The in-place variant of ``copysign.Tensor``."""
+    value = result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0)
     op.check(
-        can_cast(
-            result_type(self, other)
-            if any_of(result_type(self, other).is_floating_point, result_type(self, other).is_complex)
-            else result_type(self, 1.0),
-            self.dtype,
-        ),
-        message=(
-            "result type "
-            f"{result_type(self, other) if any_of(result_type(self, other).is_floating_point, result_type(self, other).is_complex) else result_type(self, 1.0)} "
-            f"can't be cast to the desired output type {self.dtype}"
-        ),
+        can_cast(value, self.dtype),
+        message=f"result type {value} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self.copy_(torch.ops.aten.copysign(self.clone(), other)))
 
@@ -1371,14 +1349,10 @@ def _copysign_scalar_out(op):
 def _nextafter_default(op, self, other):
     """The next number after `self` in the direction of `other`."""
     out = op.returns(broadcast(self, other))
-    op.launch(
-        "CPU",
-        _libmindtorch_cpu["mt_nextafter"],
-        desc(self),
-        desc(other),
-        desc(out),
-        dtypes=[torch.float32, torch.float64],
-    )
+    if all_of(one_of(self.dtype, torch.float16, torch.bfloat16), one_of(other.dtype, torch.float16, torch.bfloat16)):
+        op.python("mindtorch_v2.kernels.special:nextafter_half")
+    elif all_of(one_of(self.dtype, torch.float32, torch.float64), one_of(other.dtype, torch.float32, torch.float64)):
+        op.launch("CPU", _libmindtorch_cpu["mt_nextafter"], desc(self), desc(other), desc(out))
 
     @op.gradient
     def _(grad):
@@ -1399,14 +1373,10 @@ def nextafter_(op, self, other):
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self)
-    op.launch(
-        "CPU",
-        _libmindtorch_cpu["mt_nextafter"],
-        desc(self),
-        desc(other),
-        desc(self),
-        dtypes=[torch.float32, torch.float64],
-    )
+    if all_of(one_of(self.dtype, torch.float16, torch.bfloat16), one_of(other.dtype, torch.float16, torch.bfloat16)):
+        op.compute(self.copy_(torch.ops.aten.nextafter(self, other)), device="CPU")
+    elif all_of(one_of(self.dtype, torch.float32, torch.float64), one_of(other.dtype, torch.float32, torch.float64)):
+        op.launch("CPU", _libmindtorch_cpu["mt_nextafter"], desc(self), desc(other), desc(self))
 
     @op.gradient
     def _(grad):
@@ -1561,9 +1531,7 @@ def _xlogy_tensor(op, self, other):
     out = op.returns(
         empty(
             broadcast_shapes(self.shape, other.shape),
-            result_type(self, other)
-            if any_of(result_type(self, other).is_floating_point, result_type(self, other).is_complex)
-            else result_type(self, 1.0),
+            result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0),
             self,
         )
     )
@@ -1589,18 +1557,10 @@ def _xlogy_tensor(op, self, other):
 )
 def _xlogy__tensor(op, self, other):
     """The in-place variant of ``xlogy.Tensor``."""
+    value = result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0)
     op.check(
-        can_cast(
-            result_type(self, other)
-            if any_of(result_type(self, other).is_floating_point, result_type(self, other).is_complex)
-            else result_type(self, 1.0),
-            self.dtype,
-        ),
-        message=(
-            "result type "
-            f"{result_type(self, other) if any_of(result_type(self, other).is_floating_point, result_type(self, other).is_complex) else result_type(self, 1.0)} "
-            f"can't be cast to the desired output type {self.dtype}"
-        ),
+        can_cast(value, self.dtype),
+        message=f"result type {value} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self.copy_(torch.ops.aten.xlogy(self.clone(), other)))
 

@@ -17,6 +17,7 @@ from mindtorch_v2.library.definitions import (
     empty,
     f64,
     i32,
+    none_of,
     one_of,
     promote_types,
     result_type,
@@ -73,8 +74,12 @@ def _addcmul_default(op, self, tensor1, tensor2, value):
     def _(grad):
         return {
             self: grad,
-            tensor1: grad * ((torch.ops.aten.conj_physical(tensor2) if tensor2.is_complex() else tensor2) * value),
-            tensor2: grad * ((torch.ops.aten.conj_physical(tensor1) if tensor1.is_complex() else tensor1) * value),
+            tensor1: grad * (tensor2 * value)
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * (tensor2 * value)),
+            tensor2: grad * (tensor1 * value)
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * (tensor1 * value)),
         }
 
 
@@ -106,8 +111,12 @@ def addcmul_(op, self, tensor1, tensor2, value):
     def _(grad):
         return {
             self: grad,
-            tensor1: grad * ((torch.ops.aten.conj_physical(tensor2) if tensor2.is_complex() else tensor2) * value),
-            tensor2: grad * ((torch.ops.aten.conj_physical(tensor1) if tensor1.is_complex() else tensor1) * value),
+            tensor1: grad * (tensor2 * value)
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * (tensor2 * value)),
+            tensor2: grad * (tensor1 * value)
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * (tensor1 * value)),
         }
 
 
@@ -155,14 +164,14 @@ def _addcdiv_default(op, self, tensor1, tensor2, value):
     def _(grad):
         return {
             self: grad,
-            tensor1: grad * value / (torch.ops.aten.conj_physical(tensor2) if tensor2.is_complex() else tensor2),
-            tensor2: -grad
-            * value
-            * (
-                (torch.ops.aten.conj_physical(tensor1) if tensor1.is_complex() else tensor1)
-                / (torch.ops.aten.conj_physical(tensor2) if tensor2.is_complex() else tensor2)
-            )
-            / (torch.ops.aten.conj_physical(tensor2) if tensor2.is_complex() else tensor2),
+            tensor1: grad * value / tensor2
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * value / tensor2),
+            tensor2: -grad * value * (tensor1 / tensor2) / tensor2
+            if none_of(grad.is_complex())
+            else -torch.ops.aten.conj_physical(
+                torch.ops.aten.conj_physical(grad) * value * (tensor1 / tensor2) / tensor2
+            ),
         }
 
 
@@ -200,14 +209,14 @@ def addcdiv_(op, self, tensor1, tensor2, value):
     def _(grad):
         return {
             self: grad,
-            tensor1: grad * value / (torch.ops.aten.conj_physical(tensor2) if tensor2.is_complex() else tensor2),
-            tensor2: -grad
-            * value
-            * (
-                (torch.ops.aten.conj_physical(tensor1) if tensor1.is_complex() else tensor1)
-                / (torch.ops.aten.conj_physical(tensor2) if tensor2.is_complex() else tensor2)
-            )
-            / (torch.ops.aten.conj_physical(tensor2) if tensor2.is_complex() else tensor2),
+            tensor1: grad * value / tensor2
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * value / tensor2),
+            tensor2: -grad * value * (tensor1 / tensor2) / tensor2
+            if none_of(grad.is_complex())
+            else -torch.ops.aten.conj_physical(
+                torch.ops.aten.conj_physical(grad) * value * (tensor1 / tensor2) / tensor2
+            ),
         }
 
 
@@ -240,7 +249,14 @@ def _lerp_scalar(op, self, end, weight):
 
     @op.gradient
     def _(grad):
-        return {self: grad * (1 - weight), end: grad * weight}
+        return {
+            self: grad * (1 - weight)
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * (1 - weight)),
+            end: grad * weight
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * weight),
+        }
 
 
 @_lib.operator(
@@ -265,7 +281,14 @@ def _lerp__scalar(op, self, end, weight):
 
     @op.gradient
     def _(grad):
-        return {self: grad * (1 - weight), end: grad * weight}
+        return {
+            self: grad * (1 - weight)
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * (1 - weight)),
+            end: grad * weight
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * weight),
+        }
 
 
 @_lib.operator(

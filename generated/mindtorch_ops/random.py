@@ -698,7 +698,7 @@ def binomial(op, count, prob, generator):
         error=ValueError,
     )
     op.check(count.dtype == prob.dtype, message=f"Found dtype {prob.dtype} but expected {count.dtype}")
-    out = op.returns(empty(broadcast_shapes(count.shape, prob.shape), count.dtype, count.device))
+    out = op.returns(empty(broadcast_shapes(count.shape, prob.shape), count.dtype, count))
     op.launch("CPU", _libmindtorch_cpu["mt_binomial"], desc(count), desc(prob), desc(out), rng(generator))
     op.not_implemented()
 

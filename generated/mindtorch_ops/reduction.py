@@ -325,6 +325,17 @@ def _max_dim(op, self, dim, keepdim):
         }
 
 
+@_lib.operator(
+    "max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) max_values) -> (Tensor(a!) "
+    "values, Tensor(b!) indices)",
+    overlap_check=("Internal", "Partial"),
+)
+def _max_dim_max(op, max, max_values):
+    """The largest elements along a dimension, and where they are, into tensors."""
+    op.returns(max, max_values)
+    op.python("mindtorch_v2.kernels.reduction:max_into", device="any")
+
+
 @_lib.operator("max.other(Tensor self, Tensor other) -> Tensor", variants=("function", "method"))
 def _max_other(op, self, other):
     """Elementwise maximum of two tensors."""
@@ -397,9 +408,10 @@ def _argmax_default(op, self, dim, keepdim):
         ),
         error=IndexError,
     )
+    value = 0 if dim is None else dim % self.dim()
     op.check(
         dim is None or self.numel() > 0 or self.size(dim) > 0,
-        message=f"argmax(): Expected reduction dim {0 if dim is None else dim % self.dim()} to have non-zero size.",
+        message=f"argmax(): Expected reduction dim {value} to have non-zero size.",
         error=IndexError,
     )
     out = op.returns(empty(reduced_shape(self.shape, dim, keepdim), torch.int64, self))
@@ -486,6 +498,17 @@ def _min_dim(op, self, dim, keepdim):
         }
 
 
+@_lib.operator(
+    "min.dim_min(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) min, Tensor(b!) min_indices) -> (Tensor(a!) "
+    "values, Tensor(b!) indices)",
+    overlap_check=("Internal", "Partial"),
+)
+def _min_dim_min(op, min, min_indices):
+    """The smallest elements along a dimension, and where they are, into tensors."""
+    op.returns(min, min_indices)
+    op.python("mindtorch_v2.kernels.reduction:min_into", device="any")
+
+
 @_lib.operator("min.other(Tensor self, Tensor other) -> Tensor", variants=("function", "method"))
 def _min_other(op, self, other):
     """Elementwise minimum of two tensors."""
@@ -558,9 +581,10 @@ def _argmin_default(op, self, dim, keepdim):
         ),
         error=IndexError,
     )
+    value = 0 if dim is None else dim % self.dim()
     op.check(
         dim is None or self.numel() > 0 or self.size(dim) > 0,
-        message=f"argmin(): Expected reduction dim {0 if dim is None else dim % self.dim()} to have non-zero size.",
+        message=f"argmin(): Expected reduction dim {value} to have non-zero size.",
         error=IndexError,
     )
     out = op.returns(empty(reduced_shape(self.shape, dim, keepdim), torch.int64, self))

@@ -179,6 +179,11 @@ class _MaxUnaryOut(OpOverload):
 class _MaxDim(OpOverload):
     def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]: ...
 
+class _MaxDimMax(OpOverload):
+    def __call__(
+        op, self: Tensor, dim: int, keepdim: bool = False, *, max: Tensor, max_values: Tensor
+    ) -> tuple[Tensor, Tensor]: ...
+
 class _MaxOther(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
@@ -189,6 +194,7 @@ class _MaxOverloads(OpOverloadPacket):
     default: _MaxDefault
     unary_out: _MaxUnaryOut
     dim: _MaxDim
+    dim_max: _MaxDimMax
     other: _MaxOther
     out: _MaxOut
 
@@ -202,6 +208,11 @@ class _Max(_MaxOverloads):
     @overload
     def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
         """The largest elements along a dimension, and where they are."""
+    @overload
+    def __call__(
+        op, self: Tensor, dim: int, keepdim: bool = False, *, max: Tensor, max_values: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The largest elements along a dimension, and where they are, into tensors."""
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """Elementwise maximum of two tensors."""
@@ -260,6 +271,11 @@ class _MinUnaryOut(OpOverload):
 class _MinDim(OpOverload):
     def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]: ...
 
+class _MinDimMin(OpOverload):
+    def __call__(
+        op, self: Tensor, dim: int, keepdim: bool = False, *, min: Tensor, min_indices: Tensor
+    ) -> tuple[Tensor, Tensor]: ...
+
 class _MinOther(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
@@ -270,6 +286,7 @@ class _MinOverloads(OpOverloadPacket):
     default: _MinDefault
     unary_out: _MinUnaryOut
     dim: _MinDim
+    dim_min: _MinDimMin
     other: _MinOther
     out: _MinOut
 
@@ -283,6 +300,11 @@ class _Min(_MinOverloads):
     @overload
     def __call__(op, self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
         """The smallest elements along a dimension, and where they are."""
+    @overload
+    def __call__(
+        op, self: Tensor, dim: int, keepdim: bool = False, *, min: Tensor, min_indices: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The smallest elements along a dimension, and where they are, into tensors."""
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
         """Elementwise minimum of two tensors."""

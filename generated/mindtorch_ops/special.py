@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import any_of, broadcast_shapes, empty, result_type
+from mindtorch_v2.library.definitions import any_of, broadcast_shapes, can_cast, empty, result_type
 
 __all__ = [
     "special_airy_ai",
@@ -488,9 +488,7 @@ def _special_zeta_default(op, self, other):
     op.returns(
         empty(
             broadcast_shapes(self.shape, other.shape),
-            result_type(self, other)
-            if any_of(result_type(self, other).is_floating_point, result_type(self, other).is_complex)
-            else result_type(self, 1.0),
+            result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0),
             self,
         )
     )
@@ -563,9 +561,7 @@ def _special_xlog1py_default(op, self, other):
     op.returns(
         empty(
             broadcast_shapes(self.shape, other.shape),
-            result_type(self, other)
-            if any_of(result_type(self, other).is_floating_point, result_type(self, other).is_complex)
-            else result_type(self, 1.0),
+            result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0),
             self,
         )
     )

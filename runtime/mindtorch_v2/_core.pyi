@@ -584,8 +584,6 @@ class CommandBuffer:
     def commit(self) -> None: ...
     def commit_and_wait(self) -> None: ...
 
-_Device = device
-
 class RuntimeContext:
     next_kind: str
     device: _Device | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from numbers import Integral
+from numbers import Integral, Number
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -357,9 +357,11 @@ def asarray(
     check_flag("asarray", "requires_grad", requires_grad)
     if copy is not None:
         check_flag("asarray", "copy", copy)
-    has_memory = isinstance(obj, (UntypedStorage, Tensor, bytes, bytearray, memoryview)) or getattr(obj, "shape", ())
+    has_memory = isinstance(obj, (UntypedStorage, Tensor, bytes, bytearray, memoryview)) or hasattr(obj, "shape")
     if copy is False and not has_memory:
         raise ValueError("can't alias arbitrary sequence into a tensor.")
+    if copy is False and isinstance(obj, Number):
+        raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray.")
     if isinstance(obj, UntypedStorage):
         source = view_of(obj, dtype or _core.dtypes["uint8"])
     elif isinstance(obj, (bytes, bytearray, memoryview)):

@@ -19,7 +19,7 @@ _decode_source = KernelLauncher.from_source("decode", ["../decode.cpp"], relativ
 def project(op, x, weight):
     """Returns ``x @ weight.t()`` of a (rows, inputs) and a (outputs, inputs) matrix."""
     op.check(x.dim() == 2, weight.dim() == 2, weight.size(1) == x.size(1))
-    out = op.returns(empty([x.size(0), weight.size(0)], x.dtype, x.device))
+    out = op.returns(empty([x.size(0), weight.size(0)], x.dtype, x))
     op.launch(
         "NPU",
         _decode_source["project"],

@@ -84,7 +84,8 @@ class Backend:
             raise RuntimeError(f"a device type can fall back to 'cpu', not to {self.fallback!r}")
         if self.generator not in (None, "cpu", self.name):
             raise RuntimeError(
-                f"a device type's random numbers are its own ({self.name!r}) or those of 'cpu', not of {self.generator!r}"
+                f"a device type's random numbers are its own ({self.name!r}) or those of 'cpu', "
+                f"not of {self.generator!r}"
             )
         for dtype in self.autocast:
             if dtype not in _core.dtypes or not _core.dtypes[dtype].is_floating_point:

@@ -18,8 +18,10 @@ _BF16, _F64 = _DTYPES["bfloat16"], _DTYPES["float64"]
 
 @functools.cache
 def _scipy() -> Any:
-    from scipy import special  # type: ignore[import-untyped,unused-ignore]
-
+    try:
+        from scipy import special  # type: ignore[import-untyped,unused-ignore]
+    except ImportError:
+        raise ImportError("this special function is SciPy's, which is not installed: pip install scipy") from None
     return special
 
 
@@ -32,8 +34,10 @@ def _floats(tensor: Tensor) -> Any:
 
 
 def _dtype(*tensors: Tensor) -> Any:
-    """Of a result: floating-point, of integers too."""
+    """Of a result: floating-point, of integers too. Raises NotImplementedError of complex numbers."""
     found = _core.common_dtype(*tensors)
+    if found.is_complex:
+        raise NotImplementedError(f"not implemented for {found}: expected real numbers")
     return found if found.is_floating_point else _core.common_dtype(*tensors, 1.0)
 
 

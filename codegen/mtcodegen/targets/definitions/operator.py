@@ -10,7 +10,8 @@ from mtcodegen.entries.composite import is_composite
 from mtcodegen.entries.model import Check, Formula, OpSpec
 from mtcodegen.entries.schemas import is_tensor_list
 from mtcodegen.expr import Expr
-from mtcodegen.expr.nodes import BoolOp
+from mtcodegen.expr.nodes import BoolOp, Conditional, Name, map_children
+from mtcodegen.pycode.definitions import DefinitionEmitter
 from mtcodegen.pycode.docstrings import docstring
 from mtcodegen.pycode.imports import Imports
 from mtcodegen.pycode.literals import quoted, strings
@@ -96,19 +97,28 @@ def _options(spec: OpSpec) -> Iterable[views.Option]:
 
 
 def _check(scope: Scope, check: Check) -> views.Check:
-    conditions = tuple(map(scope.emitter.text, _clauses(check.condition.expr)))
     formatted = any(isinstance(part, Formula) for part in check.message)
-    message = "".join(_part(scope, part, formatted) for part in check.message)
+    chosen = [part.expr for part in check.message if isinstance(part, Formula) and isinstance(part.expr, Conditional)]
+    names: dict[Expr, str] = {expr: scope.local.unique("value") for expr in chosen}
+    variables = tuple((name, scope.emitter.text(expr)) for expr, name in names.items())
+    emitter = scope.beside({name: name for name in names.values()})
+    conditions = tuple(emitter.text(_named(expr, names)) for expr in _clauses(check.condition.expr))
+    message = "".join(_part(emitter, part, names, formatted) for part in check.message)
     message = f'{"f" if formatted else ""}"{message}"' if check.message else ""
-    return views.Check(conditions, message, check.error)
+    return views.Check(conditions, message, check.error, variables)
 
 
-def _part(scope: Scope, part: str | Formula, formatted: bool) -> str:
+def _named(expr: Expr, names: Mapping[Expr, str]) -> Expr:
+    """An expression with variables in the place of those that have one."""
+    return Name(names[expr]) if expr in names else map_children(expr, lambda part: _named(part, names))
+
+
+def _part(emitter: DefinitionEmitter, part: str | Formula, names: Mapping[Expr, str], formatted: bool) -> str:
     """A part of a message as it stands in a string."""
     if isinstance(part, str):
         text = '\\"'.join(quoted(piece)[1:-1] for piece in part.split('"'))
         return text.replace("{", "{{").replace("}", "}}") if formatted else text
-    text = scope.emitter.text(part.expr).replace('"', "'")
+    text = emitter.text(_named(part.expr, names)).replace('"', "'")
     return f"{{{text}}}"
 
 

@@ -20,11 +20,15 @@ class Option:
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """Conditions that each must hold; ``message`` is what the error says, ``error`` its class, both empty as a rule."""
+    """Conditions that each must hold; ``message`` is what the error says, ``error`` its class, both empty as a rule.
+
+    ``locals`` are variables that both read: what a message chooses among values would not be read inside a string.
+    """
 
     conditions: tuple[str, ...]
     message: str = ""
     error: str = ""
+    locals: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
