@@ -85,8 +85,11 @@ def test_a_variant_writes_into_what_is_given() -> None:
     out = torch.empty(1, 2)
     assert torch.ops.policies.matrix.out(torch.ones(1, 2), 3, out=out) is out
     assert out.tolist() == [[3, 3]]
-    with pytest.raises(RuntimeError, match="`out` to have the shape and dtype of the output"):
-        torch.ops.policies.matrix.out(torch.ones(1, 2), 3, out=torch.empty(5))
+    with pytest.warns(UserWarning, match="An output with one or more elements was resized"):
+        out = torch.ops.policies.matrix.out(torch.ones(1, 2), 3, out=torch.empty(5))
+    assert out.tolist() == [[3, 3]]
+    with pytest.raises(RuntimeError, match="dtype"):
+        torch.ops.policies.matrix.out(torch.ones(1, 2), 3, out=torch.empty(1, 2, dtype=torch.int64))
 
 
 def test_gradients_of_lists_and_those_that_nobody_has_written() -> None:

@@ -305,7 +305,7 @@ def test_a_nonzero_return(bind):
 
 def test_a_type_that_is_none():
     assert message(lambda: Kernel("k", 1, [float]), TypeError) == (
-        f"kernel k, argument 1: expected a C type (ptr, host, desc, {SCALARS}), got type <class 'float'>"
+        f"kernel k, argument 1: expected a C type (ptr, host, desc, context, {SCALARS}), got type <class 'float'>"
     )
 
 

@@ -14,17 +14,19 @@ from ._casting import autocast_key, cast, eligible
 __all__ = ["install"]
 
 # For operators that exist here, the lists of the two differ.
-_LOWER = "addbmm addmm baddbmm bmm conv1d conv2d conv3d linear matmul mm prelu scaled_dot_product_attention"
+_LOWER = (
+    "addbmm addmm baddbmm bmm conv1d conv2d conv3d linalg_vecdot linear matmul mm prelu scaled_dot_product_attention"
+)
 _ACCELERATOR_LOWER = f"{_LOWER} addmv addr chain_matmul einsum mv"
 _ACCELERATOR_FLOAT32 = (
-    "acos asin cosh cumprod cumsum dist erfinv exp expm1 group_norm kl_div l1_loss layer_norm log log10 log1p log2 "
-    "log_softmax logsumexp mse_loss native_layer_norm nll_loss norm pow prod reciprocal rsqrt sinh smooth_l1_loss "
-    "softmax softplus sum tan"
+    "acos asin cdist cosh cumprod cumsum dist erfinv exp expm1 group_norm kl_div l1_loss layer_norm linalg_vector_norm "
+    "log log10 log1p log2 log_softmax logsumexp mse_loss native_layer_norm nll_loss norm pow prod reciprocal renorm "
+    "rsqrt sinh smooth_l1_loss softmax softplus sum tan"
 )
 _ACCELERATOR_WIDEST = "addcdiv addcmul atan2 bilinear cross dot index_put scatter_add tensordot vdot"
 _CPU_FLOAT32 = (
     "avg_pool3d binary_cross_entropy binary_cross_entropy_with_logits cdist cross_entropy_loss huber_loss kl_div "
-    "l1_loss mse_loss nll_loss prod quantile smooth_l1_loss trace"
+    "l1_loss mse_loss nanquantile nll_loss polar prod quantile smooth_l1_loss trace view_as_complex"
 )
 # device type -> operators in the lower precision, in float32, in the widest type of their arguments, and as they are,
 # which would run lower for what they are made of
@@ -55,7 +57,7 @@ def install(device_type: str, lower: Policy) -> None:
     )
     for names, policy in zip(_LISTS.get(device_type, _ACCELERATORS), policies, strict=True):
         for name in names.split():
-            packet = vars(ops.aten).get(name)
+            packet = getattr(ops.aten, name, None)  # one that is not defined yet is, as nothing would cast it later
             for overload in packet.overloads() if packet is not None else ():
                 op: OpOverload = getattr(packet, overload)
                 push_beneath(op, key, Kernel(_kernel(op, policy, device_type), __name__))
