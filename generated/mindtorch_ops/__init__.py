@@ -14,7 +14,6 @@ from . import (
     pointwise_binary,
     pointwise_ternary,
     pointwise_unary,
-    random,
     reduction,
     shape,
 )
@@ -30,7 +29,6 @@ __all__ = [
     "pointwise_binary",
     "pointwise_ternary",
     "pointwise_unary",
-    "random",
     "reduction",
     "shape",
 ]
@@ -275,6 +273,38 @@ on_first_use(
             aten::tensordot:f
             aten::vander:f
             aten::vdot:fm
+        """,
+        "random": """
+            aten::bernoulli:fm
+            aten::bernoulli_:m
+            aten::binomial:f
+            aten::cauchy:f
+            aten::cauchy_:m
+            aten::dropout:f
+            aten::exponential:f
+            aten::exponential_:m
+            aten::geometric:f
+            aten::geometric_:m
+            aten::log_normal:f
+            aten::log_normal_:m
+            aten::multinomial:fm
+            aten::native_dropout:f
+            aten::native_dropout_backward:f
+            aten::normal:f
+            aten::normal_:m
+            aten::normal_functional:f
+            aten::poisson:f
+            aten::rand:f
+            aten::rand_like:f
+            aten::randint:f
+            aten::randint_like:f
+            aten::randn:f
+            aten::randn_like:f
+            aten::random:f
+            aten::random_:m
+            aten::randperm:f
+            aten::uniform:f
+            aten::uniform_:m
         """,
         "scattering": """
             aten::argwhere:fm
