@@ -538,7 +538,7 @@ def _atleast_3d_sequence(op):
 @_lib.operator("hstack(Tensor[] tensors) -> Tensor")
 def _hstack_default(op):
     """Joined along columns; vectors along their one dimension."""
-    op.python("mindtorch_v2.kernels.arranging:hstack", device="any")
+    op.python("mindtorch_v2.kernels.joining:hstack", device="any")
 
 
 @_lib.operator(
@@ -555,7 +555,7 @@ def _hstack_out(op):
 @_lib.operator("vstack(Tensor[] tensors) -> Tensor")
 def _vstack_default(op):
     """Joined along rows."""
-    op.python("mindtorch_v2.kernels.arranging:vstack", device="any")
+    op.python("mindtorch_v2.kernels.joining:vstack", device="any")
 
 
 @_lib.operator(
@@ -589,7 +589,7 @@ def _row_stack_out(op):
 @_lib.operator("dstack(Tensor[] tensors) -> Tensor")
 def _dstack_default(op):
     """Joined along a third dimension."""
-    op.python("mindtorch_v2.kernels.arranging:dstack", device="any")
+    op.python("mindtorch_v2.kernels.joining:dstack", device="any")
 
 
 @_lib.operator(
@@ -606,7 +606,7 @@ def _dstack_out(op):
 @_lib.operator("column_stack(Tensor[] tensors) -> Tensor")
 def _column_stack_default(op):
     """Joined along columns; what has fewer than two dimensions is a column."""
-    op.python("mindtorch_v2.kernels.arranging:column_stack", device="any")
+    op.python("mindtorch_v2.kernels.joining:column_stack", device="any")
 
 
 @_lib.operator(
@@ -623,7 +623,7 @@ def _column_stack_out(op):
 @_lib.operator("block_diag(Tensor[] tensors) -> Tensor")
 def _block_diag_default(op):
     """The matrices along the diagonal of one."""
-    op.python("mindtorch_v2.kernels.arranging:block_diag", device="any")
+    op.python("mindtorch_v2.kernels.joining:block_diag", device="any")
 
 
 @_lib.operator(
@@ -640,25 +640,25 @@ def _block_diag_out(op):
 @_lib.operator("meshgrid(Tensor[] tensors) -> Tensor[]")
 def _meshgrid_default(op):
     """For each vector its values at all places of the grid of all."""
-    op.python("mindtorch_v2.kernels.arranging:meshgrid", device="any")
+    op.python("mindtorch_v2.kernels.joining:meshgrid", device="any")
 
 
 @_lib.operator("meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]")
 def _meshgrid_indexing(op):
     """As `meshgrid`; by `xy` the first two dimensions are exchanged."""
-    op.python("mindtorch_v2.kernels.arranging:meshgrid", device="any")
+    op.python("mindtorch_v2.kernels.joining:meshgrid", device="any")
 
 
 @_lib.operator("cartesian_prod(Tensor[] tensors) -> Tensor")
 def cartesian_prod(op):
     """All tuples of elements of vectors, a row each."""
-    op.python("mindtorch_v2.kernels.arranging:cartesian_prod", device="any")
+    op.python("mindtorch_v2.kernels.joining:cartesian_prod", device="any")
 
 
 @_lib.operator("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor")
 def combinations(op):
     """All choices of `r` elements of a vector in their order, a row each."""
-    op.python("mindtorch_v2.kernels.arranging:combinations", device="any")
+    op.python("mindtorch_v2.kernels.joining:combinations", device="any")
 
 
 @_lib.operator(
@@ -667,7 +667,7 @@ def combinations(op):
 )
 def _tensor_split_sections(op):
     """Parts of nearly equal size along a dimension."""
-    op.python("mindtorch_v2.kernels.arranging:tensor_split", device="any")
+    op.python("mindtorch_v2.kernels.joining:tensor_split", device="any")
 
 
 @_lib.operator(
@@ -676,7 +676,7 @@ def _tensor_split_sections(op):
 )
 def _tensor_split_indices(op):
     """Parts of a dimension between indices."""
-    op.python("mindtorch_v2.kernels.arranging:tensor_split_at", device="any")
+    op.python("mindtorch_v2.kernels.joining:tensor_split_at", device="any")
 
 
 @_lib.operator(
@@ -686,43 +686,43 @@ def _tensor_split_indices(op):
 )
 def _tensor_split_tensor_indices_or_sections(op):
     """Parts of nearly equal size, or between indices."""
-    op.python("mindtorch_v2.kernels.arranging:tensor_split_by", device="any")
+    op.python("mindtorch_v2.kernels.joining:tensor_split_by", device="any")
 
 
 @_lib.operator("hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", variants=("function", "method"))
 def _hsplit_int(op):
     """Parts along columns."""
-    op.python("mindtorch_v2.kernels.arranging:hsplit", device="any")
+    op.python("mindtorch_v2.kernels.joining:hsplit", device="any")
 
 
 @_lib.operator("hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", variants=("function", "method"))
 def _hsplit_array(op):
     """Parts along columns."""
-    op.python("mindtorch_v2.kernels.arranging:hsplit", device="any")
+    op.python("mindtorch_v2.kernels.joining:hsplit", device="any")
 
 
 @_lib.operator("vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", variants=("function", "method"))
 def _vsplit_int(op):
     """Parts along rows."""
-    op.python("mindtorch_v2.kernels.arranging:vsplit", device="any")
+    op.python("mindtorch_v2.kernels.joining:vsplit", device="any")
 
 
 @_lib.operator("vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", variants=("function", "method"))
 def _vsplit_array(op):
     """Parts along rows."""
-    op.python("mindtorch_v2.kernels.arranging:vsplit", device="any")
+    op.python("mindtorch_v2.kernels.joining:vsplit", device="any")
 
 
 @_lib.operator("dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", variants=("function", "method"))
 def _dsplit_int(op):
     """Parts along the third dimension."""
-    op.python("mindtorch_v2.kernels.arranging:dsplit", device="any")
+    op.python("mindtorch_v2.kernels.joining:dsplit", device="any")
 
 
 @_lib.operator("dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", variants=("function", "method"))
 def _dsplit_array(op):
     """Parts along the third dimension."""
-    op.python("mindtorch_v2.kernels.arranging:dsplit", device="any")
+    op.python("mindtorch_v2.kernels.joining:dsplit", device="any")
 
 
 @_lib.operator(
@@ -730,7 +730,7 @@ def _dsplit_array(op):
 )
 def unsafe_chunk(op):
     """`chunk`, whose parts autograd takes for tensors of their own."""
-    op.python("mindtorch_v2.kernels.arranging:unsafe_chunk", device="any")
+    op.python("mindtorch_v2.kernels.joining:unsafe_chunk", device="any")
 
 
 @_lib.operator(
@@ -739,7 +739,7 @@ def unsafe_chunk(op):
 )
 def unsafe_split(op):
     """`split`, whose parts autograd takes for tensors of their own."""
-    op.python("mindtorch_v2.kernels.arranging:unsafe_split", device="any")
+    op.python("mindtorch_v2.kernels.joining:unsafe_split", device="any")
 
 
 @_lib.operator(
