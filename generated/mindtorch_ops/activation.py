@@ -101,7 +101,7 @@ def _celu_out(op):
 
 
 @_lib.operator("selu(Tensor self) -> Tensor", tags="pointwise")
-def _selu_default(op, self):
+def selu(op, self):
     """`elu` with the constants that keep mean 0 and variance 1."""
     op.returns(torch.ops.aten.elu(self, 1.6732632423543772, 1.0507009873554805, 1))
 
@@ -110,18 +110,6 @@ def _selu_default(op, self):
 def selu_(op):
     """The in-place variant of ``selu``."""
     op.variant_of(torch.ops.aten.selu.default)
-
-
-@_lib.operator(
-    "selu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
-    tags="pointwise",
-    device_check="CPUScalars",
-    overlap_check=("Internal", "Partial"),
-)
-def _selu_out(op):
-    """The out variant of ``selu``."""
-    op.variant_of(torch.ops.aten.selu.default)
-    op.not_implemented()
 
 
 @_lib.operator("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", tags="pointwise")
@@ -406,7 +394,6 @@ def prelu(op):
 
 elu = torch.ops.aten.elu
 celu = torch.ops.aten.celu
-selu = torch.ops.aten.selu
 leaky_relu = torch.ops.aten.leaky_relu
 hardtanh = torch.ops.aten.hardtanh
 hardsigmoid = torch.ops.aten.hardsigmoid

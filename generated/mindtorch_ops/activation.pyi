@@ -91,23 +91,9 @@ class _CeluInPlace(OpOverload):
 
 celu_: _CeluInPlace
 
-class _SeluDefault(OpOverload):
-    def __call__(op, self: Tensor) -> Tensor: ...
-
-class _SeluOut(OpOverload):
-    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor: ...
-
-class _SeluOverloads(OpOverloadPacket):
-    default: _SeluDefault
-    out: _SeluOut
-
-class _Selu(_SeluOverloads):
-    @overload
+class _Selu(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
         """`elu` with the constants that keep mean 0 and variance 1."""
-    @overload
-    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor:
-        """The out variant of ``selu``."""
 
 selu: _Selu
 

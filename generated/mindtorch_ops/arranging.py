@@ -725,17 +725,14 @@ def _dsplit_array(op):
     op.python("mindtorch_v2.kernels.joining:dsplit", device="any")
 
 
-@_lib.operator(
-    "unsafe_chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", variants=("function", "method")
-)
+@_lib.operator("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", variants=("function", "method"))
 def unsafe_chunk(op):
     """`chunk`, whose parts autograd takes for tensors of their own."""
     op.python("mindtorch_v2.kernels.joining:unsafe_chunk", device="any")
 
 
 @_lib.operator(
-    "unsafe_split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
-    variants=("function", "method"),
+    "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", variants=("function", "method")
 )
 def unsafe_split(op):
     """`split`, whose parts autograd takes for tensors of their own."""

@@ -66,9 +66,7 @@ def view_as_complex(op, self):
 @_lib.operator("real(Tensor(a) self) -> Tensor(a)")
 def real(op, self):
     """The real parts; of real numbers the numbers themselves."""
-    op.returns(
-        torch.ops.aten.view_as_real(self).select(self.dim(), 0) if self.is_complex() else torch.ops.aten.alias(self)
-    )
+    op.returns(torch.ops.aten.view_as_real(self).select(self.dim(), 0) if self.is_complex() else self)
 
 
 @_lib.operator("imag(Tensor(a) self) -> Tensor(a)")
@@ -215,13 +213,13 @@ def conj(op):
 @_lib.operator("resolve_conj(Tensor(a) self) -> Tensor(a)", variants=("function", "method"))
 def resolve_conj(op, self):
     """The tensor itself, as none here is kept as the conjugate of another."""
-    op.returns(torch.ops.aten.alias(self))
+    op.returns(self)
 
 
 @_lib.operator("resolve_neg(Tensor(a) self) -> Tensor(a)", variants=("function", "method"))
 def resolve_neg(op, self):
     """The tensor itself, as none here is kept as the negative of another."""
-    op.returns(torch.ops.aten.alias(self))
+    op.returns(self)
 
 
 @_lib.operator("is_conj(Tensor self) -> bool", variants=("function", "method"))

@@ -105,7 +105,8 @@ def _cummax_default(op, self, dim):
 
 
 @_lib.operator(
-    "cummax.out(Tensor self, int dim, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))",
+    "cummax.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) "
+    "indices)",
     device_check="ExactSame",
     overlap_check=("Internal", "Partial"),
 )
@@ -128,7 +129,8 @@ def _cummin_default(op, self, dim):
 
 
 @_lib.operator(
-    "cummin.out(Tensor self, int dim, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))",
+    "cummin.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) "
+    "indices)",
     device_check="ExactSame",
     overlap_check=("Internal", "Partial"),
 )

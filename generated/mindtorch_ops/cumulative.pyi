@@ -80,7 +80,7 @@ class _CummaxDefault(OpOverload):
     def __call__(op, self: Tensor, dim: int) -> tuple[Tensor, Tensor]: ...
 
 class _CummaxOut(OpOverload):
-    def __call__(op, self: Tensor, dim: int, *, out0: Tensor, out1: Tensor) -> tuple[Tensor, Tensor]: ...
+    def __call__(op, self: Tensor, dim: int, *, values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]: ...
 
 class _CummaxOverloads(OpOverloadPacket):
     default: _CummaxDefault
@@ -91,7 +91,7 @@ class _Cummax(_CummaxOverloads):
     def __call__(op, self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
         """Running maxima along a dimension, and where they are."""
     @overload
-    def __call__(op, self: Tensor, dim: int, *, out0: Tensor, out1: Tensor) -> tuple[Tensor, Tensor]:
+    def __call__(op, self: Tensor, dim: int, *, values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
         """The out variant of ``cummax``."""
 
 cummax: _Cummax
@@ -100,7 +100,7 @@ class _CumminDefault(OpOverload):
     def __call__(op, self: Tensor, dim: int) -> tuple[Tensor, Tensor]: ...
 
 class _CumminOut(OpOverload):
-    def __call__(op, self: Tensor, dim: int, *, out0: Tensor, out1: Tensor) -> tuple[Tensor, Tensor]: ...
+    def __call__(op, self: Tensor, dim: int, *, values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]: ...
 
 class _CumminOverloads(OpOverloadPacket):
     default: _CumminDefault
@@ -111,7 +111,7 @@ class _Cummin(_CumminOverloads):
     def __call__(op, self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
         """Running minima along a dimension, and where they are."""
     @overload
-    def __call__(op, self: Tensor, dim: int, *, out0: Tensor, out1: Tensor) -> tuple[Tensor, Tensor]:
+    def __call__(op, self: Tensor, dim: int, *, values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
         """The out variant of ``cummin``."""
 
 cummin: _Cummin

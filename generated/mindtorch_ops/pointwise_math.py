@@ -442,7 +442,7 @@ def _rad2deg_out(op):
 def positive(op, self):
     """The tensor itself."""
     op.check(self.dtype != torch.bool, message="The `+` operator, on a bool tensor is not supported.")
-    op.returns(torch.ops.aten.alias(self))
+    op.returns(self)
 
 
 @_lib.operator("signbit(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
@@ -1577,24 +1577,6 @@ def _xlogy_outtensor(op):
     op.not_implemented()
 
 
-@_lib.operator("special_xlogy.Tensor(Tensor self, Tensor other) -> Tensor", tags="pointwise")
-def _special_xlogy_tensor(op):
-    """Another name of ``xlogy.Tensor``."""
-    op.variant_of(torch.ops.aten.xlogy.Tensor)
-
-
-@_lib.operator(
-    "special_xlogy.OutTensor(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
-    tags="pointwise",
-    device_check="CPUScalars",
-    overlap_check=("Internal", "Partial"),
-)
-def _special_xlogy_outtensor(op):
-    """Another name of ``xlogy.OutTensor``."""
-    op.variant_of(torch.ops.aten.xlogy.OutTensor)
-    op.not_implemented()
-
-
 @_lib.operator("xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", tags="pointwise")
 def _xlogy_scalar_self(op, self, other):
     """self * log(other) for a number."""
@@ -1614,24 +1596,6 @@ def _xlogy_scalar_self(op, self, other):
 def _xlogy_outscalar_self(op):
     """The out variant of ``xlogy.Scalar_Self``."""
     op.variant_of(torch.ops.aten.xlogy.Scalar_Self)
-    op.not_implemented()
-
-
-@_lib.operator("special_xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", tags="pointwise")
-def _special_xlogy_scalar_self(op):
-    """Another name of ``xlogy.Scalar_Self``."""
-    op.variant_of(torch.ops.aten.xlogy.Scalar_Self)
-
-
-@_lib.operator(
-    "special_xlogy.OutScalar_Self(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
-    tags="pointwise",
-    device_check="CPUScalars",
-    overlap_check=("Internal", "Partial"),
-)
-def _special_xlogy_outscalar_self(op):
-    """Another name of ``xlogy.OutScalar_Self``."""
-    op.variant_of(torch.ops.aten.xlogy.OutScalar_Self)
     op.not_implemented()
 
 
@@ -1670,21 +1634,54 @@ def _xlogy_outscalar_other(op):
     op.not_implemented()
 
 
-@_lib.operator("special_xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", tags="pointwise")
-def _special_xlogy_scalar_other(op):
-    """Another name of ``xlogy.Scalar_Other``."""
-    op.variant_of(torch.ops.aten.xlogy.Scalar_Other)
+@_lib.operator("special_xlogy(Tensor self, Tensor other) -> Tensor")
+def _special_xlogy_default(op, self, other):
+    """Another name of `xlogy`."""
+    op.returns(torch.ops.aten.xlogy.Tensor(self, other))
 
 
 @_lib.operator(
-    "special_xlogy.OutScalar_Other(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
-    tags="pointwise",
-    device_check="CPUScalars",
+    "special_xlogy.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
     overlap_check=("Internal", "Partial"),
 )
-def _special_xlogy_outscalar_other(op):
-    """Another name of ``xlogy.OutScalar_Other``."""
-    op.variant_of(torch.ops.aten.xlogy.OutScalar_Other)
+def _special_xlogy_out(op):
+    """The out variant of ``special_xlogy``."""
+    op.variant_of(torch.ops.aten.special_xlogy.default)
+    op.not_implemented()
+
+
+@_lib.operator("special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor")
+def _special_xlogy_self_scalar(op, self, other):
+    """`special_xlogy` for a number."""
+    op.returns(torch.ops.aten.xlogy.Scalar_Self(self, other))
+
+
+@_lib.operator(
+    "special_xlogy.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _special_xlogy_self_scalar_out(op):
+    """The out variant of ``special_xlogy.self_scalar``."""
+    op.variant_of(torch.ops.aten.special_xlogy.self_scalar)
+    op.not_implemented()
+
+
+@_lib.operator("special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor")
+def _special_xlogy_other_scalar(op, self, other):
+    """`special_xlogy` for a number."""
+    op.returns(torch.ops.aten.xlogy.Scalar_Other(self, other))
+
+
+@_lib.operator(
+    "special_xlogy.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _special_xlogy_other_scalar_out(op):
+    """The out variant of ``special_xlogy.other_scalar``."""
+    op.variant_of(torch.ops.aten.special_xlogy.other_scalar)
     op.not_implemented()
 
 
@@ -1781,7 +1778,8 @@ def _frexp_tensor(op, self):
 
 
 @_lib.operator(
-    "frexp.Tensor_out(Tensor self, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))",
+    "frexp.Tensor_out(Tensor self, *, Tensor(a!) mantissa, Tensor(b!) exponent) -> (Tensor(a!) mantissa, Tensor(b!) "
+    "exponent)",
     device_check="ExactSame",
     overlap_check=("Internal", "Partial"),
 )

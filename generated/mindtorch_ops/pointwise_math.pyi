@@ -1173,51 +1173,51 @@ class _XlogyInPlace(_XlogyInPlaceOverloads):
 
 xlogy_: _XlogyInPlace
 
-class _SpecialXlogyTensor(OpOverload):
+class _SpecialXlogyDefault(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...
 
-class _SpecialXlogyOutTensor(OpOverload):
+class _SpecialXlogyOut(OpOverload):
     def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor: ...
 
-class _SpecialXlogyScalarSelf(OpOverload):
+class _SpecialXlogySelfScalar(OpOverload):
     def __call__(op, self: float, other: Tensor) -> Tensor: ...
 
-class _SpecialXlogyOutScalarSelf(OpOverload):
+class _SpecialXlogySelfScalarOut(OpOverload):
     def __call__(op, self: float, other: Tensor, *, out: Tensor) -> Tensor: ...
 
-class _SpecialXlogyScalarOther(OpOverload):
+class _SpecialXlogyOtherScalar(OpOverload):
     def __call__(op, self: Tensor, other: float) -> Tensor: ...
 
-class _SpecialXlogyOutScalarOther(OpOverload):
+class _SpecialXlogyOtherScalarOut(OpOverload):
     def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor: ...
 
 class _SpecialXlogyOverloads(OpOverloadPacket):
-    Tensor: _SpecialXlogyTensor
-    OutTensor: _SpecialXlogyOutTensor
-    Scalar_Self: _SpecialXlogyScalarSelf
-    OutScalar_Self: _SpecialXlogyOutScalarSelf
-    Scalar_Other: _SpecialXlogyScalarOther
-    OutScalar_Other: _SpecialXlogyOutScalarOther
+    default: _SpecialXlogyDefault
+    out: _SpecialXlogyOut
+    self_scalar: _SpecialXlogySelfScalar
+    self_scalar_out: _SpecialXlogySelfScalarOut
+    other_scalar: _SpecialXlogyOtherScalar
+    other_scalar_out: _SpecialXlogyOtherScalarOut
 
 class _SpecialXlogy(_SpecialXlogyOverloads):
     @overload
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """Another name of ``xlogy.Tensor``."""
+        """Another name of `xlogy`."""
     @overload
     def __call__(op, self: Tensor, other: Tensor, *, out: Tensor) -> Tensor:
-        """Another name of ``xlogy.OutTensor``."""
+        """The out variant of ``special_xlogy``."""
     @overload
     def __call__(op, self: float, other: Tensor) -> Tensor:
-        """Another name of ``xlogy.Scalar_Self``."""
+        """`special_xlogy` for a number."""
     @overload
     def __call__(op, self: float, other: Tensor, *, out: Tensor) -> Tensor:
-        """Another name of ``xlogy.OutScalar_Self``."""
+        """The out variant of ``special_xlogy.self_scalar``."""
     @overload
     def __call__(op, self: Tensor, other: float) -> Tensor:
-        """Another name of ``xlogy.Scalar_Other``."""
+        """`special_xlogy` for a number."""
     @overload
     def __call__(op, self: Tensor, other: float, *, out: Tensor) -> Tensor:
-        """Another name of ``xlogy.OutScalar_Other``."""
+        """The out variant of ``special_xlogy.other_scalar``."""
 
 special_xlogy: _SpecialXlogy
 
@@ -1285,7 +1285,7 @@ class _FrexpTensor(OpOverload):
     def __call__(op, self: Tensor) -> tuple[Tensor, Tensor]: ...
 
 class _FrexpTensorOut(OpOverload):
-    def __call__(op, self: Tensor, *, out0: Tensor, out1: Tensor) -> tuple[Tensor, Tensor]: ...
+    def __call__(op, self: Tensor, *, mantissa: Tensor, exponent: Tensor) -> tuple[Tensor, Tensor]: ...
 
 class _FrexpOverloads(OpOverloadPacket):
     Tensor: _FrexpTensor
@@ -1296,7 +1296,7 @@ class _Frexp(_FrexpOverloads):
     def __call__(op, self: Tensor) -> tuple[Tensor, Tensor]:
         """Mantissas between 1/2 and 1, and exponents of 2, whose product each element is."""
     @overload
-    def __call__(op, self: Tensor, *, out0: Tensor, out1: Tensor) -> tuple[Tensor, Tensor]:
+    def __call__(op, self: Tensor, *, mantissa: Tensor, exponent: Tensor) -> tuple[Tensor, Tensor]:
         """The out variant of ``frexp.Tensor``."""
 
 frexp: _Frexp

@@ -271,7 +271,11 @@ def absolute_(op):
 @_lib.operator("sign(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _sign_default(op, self):
     """-1, 0 or 1 by each element's sign; 0 for NaN."""
-    op.check(none_of(self.is_complex()), message="sign() has no meaning for complex numbers: use sgn()")
+    op.check(
+        none_of(self.is_complex()),
+        message="sign() has no meaning for complex numbers: use sgn()",
+        error=NotImplementedError,
+    )
     out = op.returns(like(self))
     op.launch("CPU", _libmindtorch_cpu["mt_sign"], desc(self), desc(out))
 
@@ -288,7 +292,11 @@ def _sign_default(op, self):
 )
 def sign_(op, self):
     """The in-place variant of ``sign``."""
-    op.check(none_of(self.is_complex()), message="sign() has no meaning for complex numbers: use sgn()")
+    op.check(
+        none_of(self.is_complex()),
+        message="sign() has no meaning for complex numbers: use sgn()",
+        error=NotImplementedError,
+    )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_sign"], desc(self), desc(self))
 

@@ -493,7 +493,7 @@ def _masked_select_out(op):
     "masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)",
     variants=("method",),
     device_check="ExactSame",
-    overlap_check=("Internal", "Full"),
+    overlap_check=("Internal",),
 )
 def masked_scatter_(op, self, mask, source):
     """Elements of `source`, in their order, where a mask holds."""
@@ -511,7 +511,7 @@ def masked_scatter_(op, self, mask, source):
 @_lib.operator(
     "masked_scatter.out(Tensor self, Tensor mask, Tensor source, *, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
-    overlap_check=("Internal", "Full"),
+    overlap_check=("Internal",),
 )
 def _masked_scatter_out(op):
     """The out variant of ``masked_scatter_``."""

@@ -154,8 +154,8 @@ def _aminmax_default(op):
 
 
 @_lib.operator(
-    "aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), "
-    "Tensor(b!))",
+    "aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> (Tensor(a!) "
+    "min, Tensor(b!) max)",
     device_check="ExactSame",
     overlap_check=("Internal", "Partial"),
 )
@@ -461,7 +461,7 @@ def _histogram_bin_ct(op, self, bins):
 
 @_lib.operator(
     "histogram.bin_ct_out(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False, "
-    "Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))",
+    "Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges)",
     device_check="ExactSame",
     overlap_check=("Internal", "Partial"),
 )
@@ -485,8 +485,8 @@ def _histogram_bins_tensor(op, self, bins):
 
 
 @_lib.operator(
-    "histogram.bins_tensor_out(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False, Tensor(a!) out0, "
-    "Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))",
+    "histogram.bins_tensor_out(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False, Tensor(a!) hist, "
+    "Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges)",
     device_check="ExactSame",
     overlap_check=("Internal", "Partial"),
 )

@@ -210,7 +210,7 @@ class _AminmaxDefault(OpOverload):
 
 class _AminmaxOut(OpOverload):
     def __call__(
-        op, self: Tensor, *, dim: int | None = None, keepdim: bool = False, out0: Tensor, out1: Tensor
+        op, self: Tensor, *, dim: int | None = None, keepdim: bool = False, min: Tensor, max: Tensor
     ) -> tuple[Tensor, Tensor]: ...
 
 class _AminmaxOverloads(OpOverloadPacket):
@@ -223,7 +223,7 @@ class _Aminmax(_AminmaxOverloads):
         """The least and the largest elements."""
     @overload
     def __call__(
-        op, self: Tensor, *, dim: int | None = None, keepdim: bool = False, out0: Tensor, out1: Tensor
+        op, self: Tensor, *, dim: int | None = None, keepdim: bool = False, min: Tensor, max: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The out variant of ``aminmax``."""
 
@@ -705,8 +705,8 @@ class _HistogramBinCtOut(OpOverload):
         range: Sequence[float] | None = None,
         weight: Tensor | None = None,
         density: bool = False,
-        out0: Tensor,
-        out1: Tensor,
+        hist: Tensor,
+        bin_edges: Tensor,
     ) -> tuple[Tensor, Tensor]: ...
 
 class _HistogramBinsTensor(OpOverload):
@@ -722,8 +722,8 @@ class _HistogramBinsTensorOut(OpOverload):
         *,
         weight: Tensor | None = None,
         density: bool = False,
-        out0: Tensor,
-        out1: Tensor,
+        hist: Tensor,
+        bin_edges: Tensor,
     ) -> tuple[Tensor, Tensor]: ...
 
 class _HistogramOverloads(OpOverloadPacket):
@@ -753,8 +753,8 @@ class _Histogram(_HistogramOverloads):
         range: Sequence[float] | None = None,
         weight: Tensor | None = None,
         density: bool = False,
-        out0: Tensor,
-        out1: Tensor,
+        hist: Tensor,
+        bin_edges: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """The out variant of ``histogram.bin_ct``."""
     @overload
@@ -770,8 +770,8 @@ class _Histogram(_HistogramOverloads):
         *,
         weight: Tensor | None = None,
         density: bool = False,
-        out0: Tensor,
-        out1: Tensor,
+        hist: Tensor,
+        bin_edges: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """The out variant of ``histogram.bins_tensor``."""
 

@@ -25,7 +25,9 @@ TORCH_FUNCTION_MASK = TORCH_FUNCTION       # the key that has no name: no kernel
 
 
 # The operators that take a Python number for a tensor. PyTorch names them; there is no rule that others could follow.
-cdef object NUMBERS_FOR_TENSORS = frozenset(("_to_copy", "add", "copy", "div", "floor_divide", "mul", "sub", "to"))
+cdef object NUMBERS_FOR_TENSORS = frozenset((
+    "_to_copy", "add", "copy", "div", "divide", "floor_divide", "mul", "multiply", "sub", "subtract", "to", "true_divide",
+))
 
 # Those that write to their argument `dst` and return it, of which PyTorch's schemas say nothing.
 cdef object WRITE_TO_DST = frozenset(("_copy_from", "_copy_from_and_resize"))

@@ -22,9 +22,11 @@ cdef dict NODE_NAMES = {
     # The overloads of a name have gradients with a number each, in the order in which they are declared.
     "clamp": "ClampBackward1", "clamp_max.Tensor": "ClampMaxBackward1", "clamp_min.Tensor": "ClampMinBackward1",
     "fill.Tensor": "FillBackward1", "fill_.Scalar": "FillBackward2", "fill_.Tensor": "FillBackward3", "fmod.Tensor": "FmodBackward1",
-    "lerp.Tensor": "LerpBackward1", "masked_fill.Tensor": "MaskedFillBackward1", "max": "MaxBackward1", "mean.dim": "MeanBackward1",
-    "min": "MinBackward1", "pow.Scalar": "PowBackward2", "pow.Tensor_Tensor": "PowBackward1", "prod.dim_int": "ProdBackward1",
-    "remainder.Tensor": "RemainderBackward1", "rsub.Scalar": "RsubBackward1", "squeeze.dim": "SqueezeBackward1",
+    "index_fill.int_Tensor": "IndexFillBackward1", "lerp.Tensor": "LerpBackward1", "masked_fill.Tensor": "MaskedFillBackward1",
+    "max": "MaxBackward1", "mean.dim": "MeanBackward1", "median.dim": "MedianBackward1", "min": "MinBackward1",
+    "nanmedian.dim": "NanmedianBackward1", "pow.Scalar": "PowBackward2", "pow.Tensor_Tensor": "PowBackward1",
+    "prod.dim_int": "ProdBackward1", "remainder.Tensor": "RemainderBackward1", "round.decimals": "RoundBackward1",
+    "rsub.Scalar": "RsubBackward1", "sort.stable": "SortBackward1", "squeeze.dim": "SqueezeBackward1",
     "squeeze.dims": "SqueezeBackward2", "sum.dim_IntList": "SumBackward1",
     # Sums, products and quotients with a number have those of tensors: PyTorch's Python functions make a tensor of it.
     "div.Scalar_mode": "DivBackward2", "div.Tensor_mode": "DivBackward2",

@@ -52,12 +52,6 @@ cdef int check_overlap(OpOverload op, Bound* bound) except -1:
     return 0
 
 
-def refuse_internal_overlap(str name not None, Tensor written not None):
-    """Raises RuntimeError where elements of a tensor overlap one another: for kernels that first look at other arguments."""
-    if overlaps_itself(written):
-        raise internal_overlap(name, "self")
-
-
 cdef object internal_overlap(str name, str argument):
     return RuntimeError(f"{name}: unsupported operation: more than one element of the written-to tensor refers to a single memory "
                         f"location. Please clone() the tensor '{argument}' before performing the operation.")

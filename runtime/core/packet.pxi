@@ -178,7 +178,8 @@ cdef object call_into(OpOverloadPacket packet, PyObject** args, Py_ssize_t nargs
         elif len(fitting) == 1:
             given.update(zip(targets[fitting[0]], parts))
         else:
-            return call_first_into(fitting, positional, [dict(given, **dict(zip(targets[op], parts))) for op in fitting])
+            named = [dict(given, **dict(zip(targets[op], parts))) for op in fitting]
+            return call_first_into(alone, fitting, positional, named)
     if not fitting:
         return NotImplemented
     alone.ops = alone.plain = fitting
@@ -186,10 +187,12 @@ cdef object call_into(OpOverloadPacket packet, PyObject** args, Py_ssize_t nargs
     return (<object>alone)(*positional, **given)
 
 
-cdef object call_first_into(list ops, list positional, list given):
+cdef object call_first_into(OpOverloadPacket alone, list ops, list positional, list given):
+    alone.into = []
     for op, named in zip(ops, given):
+        alone.ops = alone.plain = [op]
         try:
-            return op(*positional, **named)
+            return (<object>alone)(*positional, **named)
         except ArgumentError:
             if op is ops[len(ops) - 1]:
                 raise

