@@ -113,7 +113,7 @@ class Definition:
             runs = any(way.result[0] or way.events for way in self.ways)
             return [composed] if runs or not self.signature.returns else []
         named = [device for device in devices if device not in ("any", "Meta")]
-        meta = ["Meta"] if "Meta" in devices or self._allocates() else []
+        meta = ["Meta"] if "Meta" in devices or (self._allocates() and not self._only_writes()) else []
         return [*named, *meta, *([composed] if "any" in devices else [])]
 
     def _allocates(self) -> bool:
@@ -121,6 +121,11 @@ class Definition:
         events = [event for way in self.ways for event in way.events]
         faked = any(event[0] == "python" and event[3] is not None for event in events)
         return faked or all(s.step != "output" for way in self.ways for s in way.result[0])
+
+    def _only_writes(self) -> bool:
+        """Whether all that runs is for any device and writes to arguments, which are returned with the shapes it gives."""
+        outputs = [symbol for way in self.ways for symbol in way.result[0]]
+        return self.devices() == ["any"] and bool(outputs) and all(symbol.step == "arg" for symbol in outputs)
 
     def only_function(self, key: str) -> Callable[..., Any] | None:
         """The Python function that is all of what runs at a key, with the call's own arguments."""
