@@ -130,6 +130,40 @@ def test_shapes_are_known_where_they_are_copied(tmp_path: Path) -> None:
     assert rule(mixed + Y.replace("{ge::DT_FLOAT}", "{ge::DT_INT8, ge::DT_INT32}"), SAME_SHAPE) is None
 
 
+def kernels_of(path: Path) -> list[dict[str, str]]:
+    """The definitions of each kernel that an import suggests."""
+    text = made(path).replace("block_dim: ...", "block_dim: 1").replace("\n  # ", "\n  ")
+    [entry] = entries(text).values()
+    return [kernel["defines"] for kernel in entry.get("kernels", [])]
+
+
+def test_types_that_combine_with_all_others_or_follow_one(tmp_path: Path) -> None:
+    index = 'this->Input("index").ParamType(REQUIRED).DataTypeList({ge::DT_INT32, ge::DT_INT64});\n'
+    follows = 'this->Output("y").ParamType(REQUIRED).Follow("x", FollowType::DTYPE);\n'
+    mixed = X.replace("{ge::DT_FLOAT}", "{ge::DT_FLOAT, ge::DT_FLOAT16}")
+    path = opdef(tmp_path, mixed + index + follows, more=SAME_SHAPE)
+    assert [[made["DTYPE_X"], made["DTYPE_INDEX"], made["DTYPE_Y"]] for made in kernels_of(path)] == [
+        ["float", "int32_t", "float"],
+        ["half", "int32_t", "half"],
+        ["float", "int64_t", "float"],
+        ["half", "int64_t", "half"],
+    ]
+    assert next(iter(entries(made(path)).values()))["fake"] == {"like": "x"}
+    alone = opdef(tmp_path, X.replace("DataType(", "DataTypeList(") + follows)
+    assert [made["DTYPE_Y"] for made in kernels_of(alone)] == ["float"]
+
+
+def test_a_tensor_without_types_has_no_kernels(tmp_path: Path) -> None:
+    text = made(opdef(tmp_path, X + 'this->Output("y").ParamType(REQUIRED);\n'))
+    assert "kernels:" not in text.replace("kernels (", "")
+    assert "which types `y` has is not known" in text.replace("\n#   ", " ")
+
+
+def test_following_something_else(tmp_path: Path) -> None:
+    [found] = import_files(opdef(tmp_path, X + 'this->Output("y").Follow("z");\n')).diagnostics
+    assert "`y` follows `z`, which the operator does not have" in str(found)
+
+
 def test_several_operators_of_a_file(tmp_path: Path) -> None:
     path = opdef(tmp_path, X + Y, more=SAME_SHAPE + f"class First : public OpDef {{\n{X}{Y}}};\n")
     assert [*entries(made(path))] == ["first(Tensor x) -> Tensor", "add_custom(Tensor x) -> Tensor"]

@@ -10,6 +10,7 @@ import json
 import pathlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
@@ -61,11 +62,16 @@ _COPY = re.compile(r"\*\s*(context->GetOutputShape\(\d+\)|\w+)\s*=\s*\*\s*(conte
 
 @dataclass(frozen=True)
 class _Tensor:
-    """An input or output: how it is given, and its type in each combination."""
+    """An input or output: how it is given, and its type in each combination.
+
+    Where the types are ``free`` they combine with all of the others'; else those of one tensor stand beside another's.
+    """
 
     name: str
     form: str  # required, optional or dynamic
     types: tuple[str, ...]
+    free: bool = False
+    follows: str | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +127,7 @@ def _from_cpp(source: Source) -> Iterator[_Definition]:
     text = _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0]), source.text)
     classes = list(_CLASS.finditer(text))
     for found, following in zip(classes, [*classes, None][1:], strict=True):
-        tensors: dict[str, list[_Tensor]] = {"Input": [], "Output": []}
+        tensors: dict[str, list[tuple[_Tensor, Span]]] = {"Input": [], "Output": []}
         attributes = []
         for member in _MEMBER.finditer(text, found.end(), following.start() if following else len(text)):
             calls = {call["name"]: call["argument"].strip() for call in _CALL.finditer(member["calls"])}
@@ -131,10 +137,36 @@ def _from_cpp(source: Source) -> Iterator[_Definition]:
                 continue
             form = calls.get("ParamType", "REQUIRED").rpartition("::")[2].lower()
             listed = re.findall(r"\bDT_\w+", calls.get("DataType", "") or calls.get("DataTypeList", ""))
-            tensors[member["kind"]].append(_tensor(member["name"], form, listed, span))
+            followed = re.match(r'"(\w+)"(?!.*\bSHAPE\b)', calls.get("Follow", ""))
+            tensor = _tensor(member["name"], form, listed, span)
+            free, follows = "DataTypeList" in calls, followed[1] if followed and not listed else None
+            tensors[member["kind"]].append((replace(tensor, free=free, follows=follows), span))
         span = Span(source, found.start("name"), len(found["name"]))
-        inputs, outputs = (tuple(tensors[kind]) for kind in ("Input", "Output"))
+        combined = _combined([*tensors["Input"], *tensors["Output"]])
+        inputs, outputs = combined[: len(tensors["Input"])], combined[len(tensors["Input"]) :]
         yield _Definition(found["name"], span, inputs, outputs, tuple(attributes))
+
+
+def _combined(tensors: Sequence[tuple[_Tensor, Span]]) -> tuple[_Tensor, ...]:
+    """The tensors with their types in each combination: beside each other, combined freely, or as of another tensor."""
+    columns = [item.types for item, _ in tensors]
+    count = max((len(item.types) for item, _ in tensors if not item.free), default=1) or 1
+    free = [index for index, (item, _) in enumerate(tensors) if item.free]
+    for index in free:
+        choices = tensors[index][0].types
+        columns[index] = tuple(type_ for type_ in choices for _ in range(count))
+        for other in range(len(columns)):
+            if other not in free or other < index:
+                columns[other] *= len(choices)
+        count *= len(choices)
+    of = {item.name: column for (item, _), column in reversed([*zip(tensors, columns, strict=True)]) if column}
+    for item, span in tensors:
+        if item.follows is not None and item.follows not in {other.name for other, _ in tensors}:
+            raise _FaultError(f"`{item.name}` follows `{item.follows}`, which the operator does not have", span)
+    return tuple(
+        replace(item, types=of.get(item.follows, ()) if item.follows is not None else column)
+        for (item, _), column in zip(tensors, columns, strict=True)
+    )
 
 
 def _attribute(name: str, calls: Mapping[str, str], span: Span) -> _Attribute:
@@ -224,6 +256,11 @@ def _imported(definition: _Definition, source: Source, path: pathlib.Path, *, al
     operator.fake = _fake(definition, shapes)
     if not operator.fake and definition.outputs:
         operator.notes.append(Note("fake", "the shapes are computed in C++: write a rule", definition.span))
+    untyped = [item.name for item in (*definition.inputs, *definition.outputs) if not item.types]
+    if untyped:
+        reason = f"which types {', '.join(f'`{name}`' for name in untyped)} has is not known"
+        operator.notes.append(Note("kernels", reason, definition.span))
+        return operator
     reason = "block_dim and the tiling's values are computed in C++: write them for what `...` stands for"
     operator.notes.append(Note("kernels", reason, definition.span))
     operator.suggested = tuple(_kernels(definition, path, _tiling(definition.name, source.text, path)))

@@ -43,6 +43,20 @@ def test_product(npu, library, dtype, relu, m, n, k):
     np.testing.assert_allclose(npu.download(pointer, c), expected, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize("width", [16, 8])
+def test_fractals_of_floats_are_split_where_it_is_asked(npu, library, width):
+    m, n, k = 32, 48, 16
+    a, b = (np.random.default_rng(3).standard_normal(shape).astype(np.float16) for shape in ((m, k), (k, n)))
+    c = np.zeros((n // width, m, width), np.float32)
+    pointer = npu.upload(c)
+    sizes = map(ctypes.c_uint16, (m, n, k))
+    kernel = library.aclrtlaunch_product_fractals
+    npu.launch(kernel, 1, npu.upload(a), npu.upload(b), pointer, *sizes, ctypes.c_uint32(width))
+    product = a.astype(np.float64) @ b
+    expected = product.reshape(m, n // width, width).swapaxes(0, 1)
+    np.testing.assert_allclose(npu.download(pointer, c), expected, rtol=1e-5, atol=1e-4)
+
+
 @pytest.mark.parametrize("parts", [1, 5])
 @pytest.mark.parametrize("blocks", [1, 4])
 def test_accumulation_over_parts(npu, library, parts, blocks):

@@ -108,3 +108,69 @@ def test_an_operand_that_is_too_small(npu, library):
     npu.launch(library.aclrtlaunch_matmul_split_k, 1, small, small, c, npu.upload(_tiling(64, 64, 64, 64, 64)))
     with pytest.raises(AsyncError, match=r"Matmul: A reaches .* bytes past the end of its memory"):
         npu.synchronize()
+
+
+M, N, K, BASE_M, BASE_N = 64, 96, 48, 32, 48  # of matmul_config.cpp
+
+
+@pytest.fixture
+def configured(npu, kernel_library):
+    """What a kernel of matmul_config.cpp makes of two matrices, and their product."""
+
+    def run(kernel: str, tiling: np.ndarray | None, *, in_place: bool, dtype: type = np.float32):
+        a, b = _operands(M, N, K, "half")
+        result = np.zeros(M * N, dtype)
+        c = npu.upload(result)
+        arguments = npu.upload(a), npu.upload(b), c, None if tiling is None else npu.upload(tiling)
+        function = getattr(kernel_library("matmul_config.cpp"), f"aclrtlaunch_{kernel}")
+        npu.launch(function, 1, *arguments, ctypes.c_bool(in_place))
+        return npu.download(c, result), a.astype(np.float64) @ b
+
+    return run
+
+
+def _ordered(product, *, by_columns):
+    """The base blocks of a product behind one another."""
+    pieces = product.reshape(M // BASE_M, BASE_M, N // BASE_N, BASE_N)
+    return pieces.transpose(0, 2, 1, 3) if by_columns else pieces.transpose(2, 0, 1, 3)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize(
+    ("kernel", "own_order"),
+    [
+        *((name, None) for name in ("norm", "mdl", "ibshare", "listed", "basic", "special", "unknown")),
+        ("by_rows", 0),
+        ("by_columns", 1),
+        ("constant", 1),
+    ],
+)
+def test_a_config_says_in_which_order_blocks_come(configured, kernel, own_order, order):
+    tiling = _tiling(M, N, K, M, N, base=(BASE_M, BASE_N, 16))
+    tiling[17] = order
+    result, product = configured(kernel, tiling, in_place=False)
+    by_columns = (order if own_order is None else own_order) == 1
+    np.testing.assert_allclose(result, _ordered(product, by_columns=by_columns).ravel(), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_constants_need_no_tiling_of_the_host(configured, in_place):
+    result, product = configured("constant", None, in_place=in_place)
+    expected = product if in_place else _ordered(product, by_columns=True)
+    np.testing.assert_allclose(result, expected.ravel(), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", ["norm", "unknown"])
+def test_without_any_tiling(configured, kernel):
+    with pytest.raises(AsyncError, match="Matmul: Init, or a tiling in REGIST_MATMUL_OBJ, comes first"):
+        configured(kernel, None, in_place=True)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "dtype", "width"), [("fractals", np.float32, 16), ("split", np.float32, 8), ("halves", np.float16, 16)]
+)
+def test_results_in_fractals(configured, kernel, dtype, width):
+    tiling = _tiling(M, N, K, M, N, base=(BASE_M, BASE_N, 16))
+    result, product = configured(kernel, tiling, in_place=True, dtype=dtype)
+    expected = product.reshape(M, N // width, width).swapaxes(0, 1).ravel()
+    np.testing.assert_allclose(result, expected, rtol=1e-3 if dtype == np.float16 else 1e-5, atol=1e-3)

@@ -60,7 +60,7 @@ def scaled_out(npu, library):
 
     def run(column_scales: np.ndarray, scale: int, *, forgets: bool = False):
         a, b = np.random.default_rng(5).integers(-9, 10, (2, 32, 32)).astype(np.int8)
-        outputs = [np.zeros((32, 32), np.float16), np.zeros((32, 32), np.int8)]
+        outputs = [np.zeros((32, 32), dtype) for dtype in (np.float16, np.int8, np.int8)]
         pointers = [npu.upload(array) for array in outputs]
         inputs = map(npu.upload, (a, b, column_scales))
         numbers = ctypes.c_uint64(scale), ctypes.c_bool(forgets)
@@ -73,9 +73,10 @@ def scaled_out(npu, library):
 @pytest.mark.parametrize("offset", [0, 3, -40])
 def test_scales_on_the_way_out_of_l0c(scaled_out, offset):
     scales = np.random.default_rng(6).integers(1, 9, 32) / 8
-    product, halves, bytes_ = scaled_out(words(scales), int(words(np.array([0.25]), offset)[0]))
+    product, halves, bytes_, fractals = scaled_out(words(scales), int(words(np.array([0.25]), offset)[0]))
     np.testing.assert_array_equal(halves, (product * scales).astype(np.float16))
     np.testing.assert_array_equal(bytes_, np.clip(np.rint(product * 0.25) + offset, -128, 127))
+    np.testing.assert_array_equal(fractals, bytes_)  # one column of fractals, as they are 32 bytes wide
 
 
 def test_scales_of_columns_that_nobody_gives(scaled_out):

@@ -8,7 +8,7 @@ template <typename T>
 class Product {
  public:
   __aicore__ inline void Process(TPipe& pipe, GM_ADDR a, GM_ADDR b, GM_ADDR c, uint16_t m, uint16_t n, uint16_t k,
-                                 bool relu) {
+                                 bool relu, uint32_t fractal = 0) {
     GlobalTensor<T> aGm, bGm;
     GlobalTensor<float> cGm;
     aGm.SetGlobalBuffer((__gm__ T*)a);
@@ -30,7 +30,12 @@ class Product {
     co1 = outCO1.template DeQue<float>();
     FixpipeParamsV220 out;
     out.nSize = n, out.mSize = m, out.srcStride = m, out.dstStride = n, out.reluEn = relu;
-    Fixpipe(cGm, co1, out);
+    if (fractal == 0) {
+      Fixpipe(cGm, co1, out);
+    } else {
+      out.dstStride = m * fractal / 8, out.isChannelSplit = fractal == 8;
+      Fixpipe<float, float, CFG_NZ>(cGm, co1, out);
+    }
     inA2.FreeTensor(a2);
     inB2.FreeTensor(b2);
     outCO1.FreeTensor(co1);
@@ -77,6 +82,14 @@ extern "C" __global__ __aicore__ void product_half(GM_ADDR a, GM_ADDR b, GM_ADDR
   TPipe pipe;
   Product<half> op;
   op.Process(pipe, a, b, c, m, n, k, relu);
+}
+// C in the format NZ, its fractals so many columns wide.
+extern "C" __global__ __aicore__ void product_fractals(GM_ADDR a, GM_ADDR b, GM_ADDR c, uint16_t m, uint16_t n,
+                                                       uint16_t k, uint32_t fractal) {
+  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+  TPipe pipe;
+  Product<half> op;
+  op.Process(pipe, a, b, c, m, n, k, false, fractal);
 }
 extern "C" __global__ __aicore__ void product_bf16(GM_ADDR a, GM_ADDR b, GM_ADDR c, uint16_t m, uint16_t n, uint16_t k,
                                                    bool relu) {

@@ -196,7 +196,7 @@ extern "C" __global__ __aicore__ void questions(GM_ADDR x, GM_ADDR z, GM_ADDR y)
       GetMDLConfig().doMultiDataLoad,
       GetNormalConfig().doNorm,
       GetIBShareNormConfig().doIBShareNorm,
-      GetBasicConfig().doNorm,
+      GetBasicConfig(64, 32, 16).basicN == 32,
       GetSpecialMDLConfig().doMultiDataLoad,
       half(ToFloat(ToBfloat16(1.5f))) == half(1.5f),
   };

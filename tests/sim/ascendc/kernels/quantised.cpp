@@ -80,14 +80,14 @@ DEQUANTISE(to_int8, int8_t, uint64_t)
 DEQUANTISE(to_uint8, uint8_t, uint64_t)
 
 // a (32 x 32) times the transpose of b (32 x 32), out of L0C with a scale for each column as half, and by DataCopy with
-// the scale and the two matrices that registers say as int8_t.
-extern "C" __global__ __aicore__ void scaled_out(GM_ADDR a, GM_ADDR b, GM_ADDR scales, GM_ADDR y, GM_ADDR z,
+// the scale and the two matrices that registers say as int8_t, and in fractals of that.
+extern "C" __global__ __aicore__ void scaled_out(GM_ADDR a, GM_ADDR b, GM_ADDR scales, GM_ADDR y, GM_ADDR z, GM_ADDR w,
                                                  uint64_t scale, bool forgets) {
   TPipe pipe;
   CubeBuffers cube(pipe, 1024, 1024, 4096);
   TBuf<TPosition::C1> table;
   pipe.InitBuffer(table, 256);
-  GlobalTensor<int8_t> aGm, bGm, zGm;
+  GlobalTensor<int8_t> aGm, bGm, zGm, wGm;
   GlobalTensor<uint64_t> scalesGm;
   GlobalTensor<half> yGm;
   aGm.SetGlobalBuffer((__gm__ int8_t*)a, 1024);
@@ -95,6 +95,7 @@ extern "C" __global__ __aicore__ void scaled_out(GM_ADDR a, GM_ADDR b, GM_ADDR s
   scalesGm.SetGlobalBuffer((__gm__ uint64_t*)scales, 32);
   yGm.SetGlobalBuffer((__gm__ half*)y, 1024);
   zGm.SetGlobalBuffer((__gm__ int8_t*)z, 1024);
+  wGm.SetGlobalBuffer((__gm__ int8_t*)w, 1024);
   DataCopy(cube.a1.Get<int8_t>(), aGm, Nd2NzParams(1, 32, 32, 0, 32, 32, 1, 0));
   DataCopy(cube.b1.Get<int8_t>(), bGm, Nd2NzParams(1, 32, 32, 0, 32, 32, 1, 0));
   DataCopy(table.Get<uint64_t>(), scalesGm, 32);
@@ -112,4 +113,6 @@ extern "C" __global__ __aicore__ void scaled_out(GM_ADDR a, GM_ADDR b, GM_ADDR s
   SetFixpipePreQuantFlag(scale);
   SetFixpipeNz2ndFlag(2, 2, 16);
   DataCopy(zGm, cube.co1.Get<int32_t>(), DataCopyCO12DstParams(16, 32, 32, 32, QuantMode_t::REQ8, 0, false, true));
+  FixpipeParamsV220 fractals(32, 32, 32, 32, false, QuantMode_t::REQ8, scale, 1, 0, 0, 0, false);
+  Fixpipe<int8_t, int32_t, CFG_NZ>(wGm, cube.co1.Get<int32_t>(), fractals);
 }

@@ -109,6 +109,12 @@ struct FixpipeParamsV220 {
   FixpipeParamsV220() = default;
   FixpipeParamsV220(uint16_t columns, uint16_t rows, uint16_t src, uint32_t dst, bool relu)
       : nSize(columns), mSize(rows), srcStride(src), dstStride(dst), reluEn(relu) {}
+  FixpipeParamsV220(uint16_t columns, uint16_t rows, uint16_t src, uint32_t dst, bool relu, QuantMode_t quant,
+                    uint64_t scale, uint16_t matrices, uint16_t srcMatrix, uint16_t dstMatrix, uint8_t flag,
+                    bool split = false)
+      : nSize(columns), mSize(rows), srcStride(src), dstStride(dst), quantPre(quant), deqScalar(scale),
+        ndNum(matrices), srcNdStride(srcMatrix), dstNdStride(dstMatrix), reluEn(relu), unitFlag(flag),
+        isChannelSplit(split) {}
   uint16_t nSize = 0;
   uint16_t mSize = 0;
   uint16_t srcStride = 0;
@@ -331,6 +337,10 @@ void fixpipe(const GlobalTensor<T>& dst, const LocalTensor<Sum>& src, const Asce
     if (params.quantPre == NoQuant)
       fault(kVectorCoreException, "Fixpipe: the result has another type than L0C: quantPre must say how to convert");
   }
+  const bool splits = params.isChannelSplit;
+  if (splits && (row_major || !std::is_same_v<T, float>))
+    fault(kVectorCoreException, "Fixpipe: isChannelSplit is for floats in the format NZ");
+  const uint32_t width = row_major || (sizeof(T) > 1 && !splits) ? 16 : splits ? 8 : 32;  // of a fractal
   const uint32_t m = params.mSize, n = params.nSize;
   if (m == 0 || n == 0) return;
   for (uint32_t matrix = 0; matrix < params.ndNum; ++matrix) {
@@ -342,15 +352,15 @@ void fixpipe(const GlobalTensor<T>& dst, const LocalTensor<Sum>& src, const Asce
                  [&](uint32_t i, uint32_t j) { return l0c_index(i, j, params.srcStride); });
     const auto place = [&](uint32_t i, uint32_t j) {
       if (row_major) return dst_start + uint64_t{i} * params.dstStride + j;
-      return dst_start + uint64_t{j / 16} * params.dstStride * kC0<T> + i * 16 + j % 16;
+      return dst_start + uint64_t{j / width} * params.dstStride * kC0<T> + i * width + j % width;
     };
     const auto end = static_cast<int64_t>((place(m - 1, n - 1) + 1) * sizeof(T));
     T* out = global_bytes(dst, end, "Fixpipe", "dst");
     touch_matrix(out, m, n, "Fixpipe", "dst", store_access(), place);
-    std::vector<T> row(16);
+    std::vector<T> row(width);
     for (uint32_t i = 0; i < m; ++i)
-      for (uint32_t j = 0; j < n; j += 16) {
-        const uint32_t count = n - j < 16 ? n - j : 16;
+      for (uint32_t j = 0; j < n; j += width) {
+        const uint32_t count = n - j < width ? n - j : width;
         for (uint32_t x = 0; x < count; ++x) row[x] =
             fix<T>(in[l0c_index(i, j + x, params.srcStride)], params.quantPre, params.reluEn,
                    column_scales != nullptr ? column_scales[j + x] : params.deqScalar);
@@ -490,6 +500,7 @@ void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<Sum>& src, const Dat
   FixpipeParamsV220 same(params.nSize, params.mSize, params.srcStride, params.dstStride, params.reluPre != 0);
   same.quantPre = params.quantPre;
   same.deqScalar = registers.scale;
+  same.isChannelSplit = params.channelSplit;
   if (params.nz2ndEn)
     same.ndNum = registers.matrices, same.srcNdStride = registers.source_stride,
     same.dstNdStride = registers.destination_stride;

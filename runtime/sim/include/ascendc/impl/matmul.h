@@ -7,54 +7,8 @@
 
 #include "cube.h"
 #include "group.h"
+#include "matmul_config.h"
 #include "pipe.h"
-
-/// What the host's tiling function fills: sizes of the whole matrices, of a block's part, and of a base block.
-struct TCubeTiling {
-  int32_t usedCoreNum = 0, M = 0, N = 0, Ka = 0, Kb = 0, singleCoreM = 0, singleCoreN = 0, singleCoreK = 0, baseM = 0,
-          baseN = 0, baseK = 0, depthA1 = 0, depthB1 = 0, stepM = 0, stepN = 0, isBias = 0, transLength = 0,
-          iterateOrder = 0, shareMode = 0, shareL1Size = 0, shareL0CSize = 0, shareUbSize = 0, batchM = 0, batchN = 0,
-          singleBatchM = 0, singleBatchN = 0, stepKa = 0, stepKb = 0, depthAL1CacheUB = 0, depthBL1CacheUB = 0,
-          dbL0A = 0, dbL0B = 0, dbL0C = 0, ALayoutInfoB = 0, ALayoutInfoS = 0, ALayoutInfoN = 0, ALayoutInfoG = 0,
-          ALayoutInfoD = 0, BLayoutInfoB = 0, BLayoutInfoS = 0, BLayoutInfoN = 0, BLayoutInfoG = 0, BLayoutInfoD = 0,
-          CLayoutInfoB = 0, CLayoutInfoS1 = 0, CLayoutInfoN = 0, CLayoutInfoG = 0, CLayoutInfoS2 = 0, BatchNum = 0,
-          mxTypePara = 0;
-};
-
-enum class CubeFormat { ND, NZ, ZN, ZZ, NN, ND_ALIGN, SCALAR, VECTOR };
-
-namespace AscendC {
-
-using ::CubeFormat;
-using ::TCubeTiling;
-
-template <TPosition position, CubeFormat matrixFormat, typename Type, bool transposed = false, auto layout = 0,
-          bool ibShare = false>
-struct MatmulType {
-  using T = Type;
-  static constexpr TPosition pos = position;
-  static constexpr CubeFormat format = matrixFormat;
-  static constexpr bool isTrans = transposed;
-};
-
-/// Choices that change how the chip schedules the work, not what comes out.
-struct MatmulConfig {
-  bool doNorm = true;
-  bool doMultiDataLoad = false;
-  bool doIBShareNorm = false;
-  bool enableInit = true;
-};
-constexpr MatmulConfig CFG_NORM{};
-constexpr MatmulConfig CFG_MDL{false, true, false, true};
-constexpr MatmulConfig CFG_IBSHARE_NORM{false, false, true, true};
-constexpr MatmulConfig MM_CFG_BB{};
-constexpr MatmulConfig GetNormalConfig(...) { return CFG_NORM; }
-constexpr MatmulConfig GetMDLConfig(...) { return CFG_MDL; }
-constexpr MatmulConfig GetSpecialMDLConfig(...) { return CFG_MDL; }
-constexpr MatmulConfig GetIBShareNormConfig(...) { return CFG_IBSHARE_NORM; }
-constexpr MatmulConfig GetBasicConfig(...) { return MM_CFG_BB; }
-
-}  // namespace AscendC
 
 namespace mtsim {
 
@@ -66,12 +20,12 @@ struct Matrix {
   uint64_t rows = 0;     // of the whole matrix as it is stored
   uint64_t columns = 0;  // likewise
   bool transposed = false;
-  bool fractal = false;
+  uint64_t fractal = 0;  // how many columns a fractal has, in the format NZ
 
   uint64_t at(uint64_t row, uint64_t column) const {
     if (transposed) std::swap(row, column);
-    if (!fractal) return row * columns + column;
-    return (column / kC0<T> * align_up(rows, kFractalRows) + row) * kC0<T> + column % kC0<T>;
+    if (fractal == 0) return row * columns + column;
+    return (column / fractal * align_up(rows, kFractalRows) + row) * fractal + column % fractal;
   }
   void check(uint64_t row_end, uint64_t column_end, const char* name) const {
     if (data == nullptr) fault(kVectorCoreException, "Matmul: %s is not set", name);
@@ -109,10 +63,21 @@ class Matmul {
   using CT = typename C::T;
   using BiasT = typename Bias::T;
   using Sum = std::conditional_t<std::is_same_v<AT, int8_t>, int32_t, float>;
+  static constexpr const MatmulConfig& kConfig = mtsim::config_of(config);
+  static_assert(!kConfig.isPartialOutput && !kConfig.intraBlockPartSum && !kConfig.enableRelu,
+                "Matmul: isPartialOutput, intraBlockPartSum and enableRelu are not simulated");
+  static_assert((mtsim::copies_itself<Policies> && ...), "Matmul: copies by functions of one's own are not simulated");
+  // Of a result in the format NZ: the cube's fractals are 16 x 16, twice as wide for bytes, half as wide if it is asked.
+  static constexpr uint64_t kFractal = C::format != CubeFormat::NZ                                   ? 0
+                                       : sizeof(CT) == 1                                             ? 32
+                                       : kConfig.isEnableChannelSplit && std::is_same_v<CT, float> ? 8
+                                                                                                     : 16;
 
  public:
+  /// Without a tiling, what the config holds is known alone; a config that is no tiling waits for another Init.
   void Init(const TCubeTiling* tiling, TPipe* = nullptr) {
-    tiling_ = *tiling;
+    if (tiling == nullptr && !mtsim::holds_base_block(config)) return;
+    tiling_ = mtsim::with_constants(tiling == nullptr ? TCubeTiling{} : *tiling, config);
     check_base_block();
     SetOrgShape(tiling_.M, tiling_.N, tiling_.Ka, tiling_.Kb);
     SetSingleShape(tiling_.singleCoreM, tiling_.singleCoreN, tiling_.singleCoreK);
@@ -151,6 +116,8 @@ class Matmul {
   void SetWorkspace(const Tensor&) {}
   void SetHF32(bool, int32_t = 0) {}
   void SetSubBlockIdx(uint8_t) {}
+  void SetSelfDefineData(uint64_t) {}
+  void SetUserDefInfo(uint64_t) {}
   /// A float's bits: what an int8 product is multiplied with.
   void SetQuantScalar(uint64_t bits) { scale_ = mtsim::scale_of(bits); }
   /// The same for each column.
@@ -236,16 +203,16 @@ class Matmul {
   static void set(mtsim::Matrix<T>& matrix, const Tensor& tensor, bool transposed, CubeFormat format) {
     matrix = view(tensor);
     matrix.transposed = transposed;
-    matrix.fractal = format == CubeFormat::NZ;
+    matrix.fractal = format == CubeFormat::NZ ? mtsim::kC0<T> : 0;
   }
   mtsim::Matrix<CT> whole(mtsim::Matrix<CT> c) const {
     c.rows = org_m_, c.columns = org_c_;
-    c.fractal = C::format == CubeFormat::NZ;
+    c.fractal = kFractal;
     return c;
   }
   mtsim::Matrix<CT> packed(mtsim::Matrix<CT> c) const {
     c.rows = tiling_.baseM, c.columns = tiling_.baseN;
-    c.fractal = C::format == CubeFormat::NZ;
+    c.fractal = kFractal;
     return c;
   }
 
@@ -308,7 +275,7 @@ class Matmul {
     c.check(row + computed_rows_, column + computed_columns_, "C");
     mtsim::touch_matrix(c.data, computed_rows_, computed_columns_, "Matmul", "C", mtsim::store_access(),
                         [&](uint32_t i, uint32_t j) { return c.at(row + i, column + j); });
-    const uint32_t step = c.fractal ? mtsim::kC0<CT> : computed_columns_;
+    const uint32_t step = kFractal != 0 ? kFractal : computed_columns_;
     std::vector<CT> piece(step);
     for (uint32_t i = 0; i < computed_rows_; ++i)
       for (uint32_t j = 0; j < computed_columns_; j += step) {
@@ -340,25 +307,21 @@ using MatmulImpl = Matmul<A, B, C, Bias, config, Policies...>;
 namespace matmul {
 using namespace AscendC;
 }
-namespace AscendC::tiling {
-using ::TCubeTiling;
-}
-namespace optiling {
-using ::TCubeTiling;
-}
-
 namespace mtsim {
 
 inline void register_matmuls() {}
 template <typename Object>
-void register_matmuls(Object&) {}  // initialised later
+void register_matmuls(Object& object) {
+  object.Init(nullptr);
+}
 /// Objects, each with its tiling behind it or without.
 template <typename Object, typename Next, typename... Rest>
 void register_matmuls(Object& object, Next&& next, Rest&&... rest) {
   if constexpr (std::is_convertible_v<Next, const TCubeTiling*>) {
-    if (const TCubeTiling* tiling = next) object.Init(tiling);
+    object.Init(next);
     register_matmuls(rest...);
   } else {
+    object.Init(nullptr);
     register_matmuls(next, rest...);
   }
 }
