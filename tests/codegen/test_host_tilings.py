@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,12 @@ END_TILING_DATA_DEF;
 BEGIN_TILING_DATA_DEF(Nested)
   TILING_DATA_FIELD_DEF_ARR(int64_t, 4, shape);
   TILING_DATA_FIELD_DEF_STRUCT(Part, part);
+END_TILING_DATA_DEF;
+BEGIN_TILING_DATA_DEF(Arrays)
+  TILING_DATA_FIELD_DEF(uint8_t, first);
+  TILING_DATA_FIELD_DEF_ARR(uint16_t, 3, shape);
+  TILING_DATA_FIELD_DEF(uint32_t, shape_0);
+  TILING_DATA_FIELD_DEF(float, last);
 END_TILING_DATA_DEF;
 """
 TEXT = """\
@@ -64,6 +71,15 @@ def test_values_get_the_types_of_the_host_in_its_order(run):
         assert '["../k.cpp", "../host/t.h"], relative_to=__file__)' in text
 
 
+def test_arrays_are_lists(run):
+    arrays = "{from: host/t.h, class: Arrays, fields: {shape: [x.dim(), u16(2), 3], last: 1, shape_0: 4}}"
+    said = "tiling = struct(first=u8({}), shape_0_=u16(x.dim()), shape_1=u16(2), shape_2=u16(3), shape_0=u32(4), "
+    assert "`first` of the struct `Arrays`" in run(arrays)
+    text = run(arrays.replace("last: 1", "last: 1, first: 7"))
+    flat = re.sub(r"\s+", " ", text).replace("struct( ", "struct(").replace(", )", ")")
+    assert said.format("7") + "last=f32(1))" in flat
+
+
 def test_types_that_agree_may_be_written(run):
     assert "length=u32(x.numel())" in run(WHOLE.replace("x.numel() // 2", "u32(x.numel())"))
 
@@ -78,9 +94,22 @@ def test_types_that_agree_may_be_written(run):
         (
             "Tiling, fields: {length: x.numel() // 2",
             "Nested, fields: {shape: 1",
-            "the field `shape` at",
-            "npu.tiling_struct",
+            "the field `shape` at host/t.h:10 is an array of 4",
+            "give a list of 4 values",
         ),
+        (
+            "Tiling, fields: {length: x.numel() // 2",
+            "Nested, fields: {shape: [1, 2]",
+            "the field `shape` at host/t.h:10 has 4 elements, and 2 are given",
+            "0 where the kernel reads none",
+        ),
+        (
+            "Tiling, fields: {length: x.numel() // 2",
+            "Nested, fields: {shape: [1, 2, 3, i32(4)]",
+            "the field `shape` at host/t.h:10 is int64_t, not i32",
+            "write `i64(...)`",
+        ),
+        ("x.numel() // 2", "[1]", "the field `length` at host/t.h:5 is no array", "give one value"),
         (
             "Tiling, fields: {length: x.numel() // 2",
             "Nested, fields: {part: 1",

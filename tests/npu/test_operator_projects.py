@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 import struct
 
 import pytest
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import npu
+from mtcodegen.cli.main import main
 from tests.npu.conftest import simulator_only
 
 pytestmark = simulator_only
@@ -81,6 +84,43 @@ def run(project, library) -> list[float]:
 def test_the_kernel_reads_what_python_packed(project):
     library = load(project, defines=DEFINES, flags=["-DSEVEN=7"])
     assert run(project, library) == [5, -1, 2, -3, 1, 0.25, 42, 7]
+
+
+ENTRY = """
+namespace: project
+ops:
+- func: spread(Tensor x, int[] values) -> Tensor
+  fake: {like: x}
+  kernels:
+  - device: npu
+    source: op_kernel/spread.cpp
+    symbol: spread
+    include: headers
+    defines: {DTYPE_Y: float, ORIG_DTYPE_Y: DT_FLOAT, TILING_KEY_VAR: 2, SEVEN: 7}
+    block_dim: 1
+    tiling:
+      from: op_host/spread.h
+      class: SpreadTiling
+      fields:
+        flag: True
+        values: ["values[0]", "x.dim()", -3]
+        kind: 5
+    args: [out, None, upload(tiling)]
+  backward: not_implemented
+"""
+
+
+def test_a_declared_operator_gives_arrays_their_values(project, monkeypatch):
+    host = project / "op_host" / "spread.h"
+    alone = re.sub(r".*_STRUCT\(Factors.*\n|.*\(FactorsOp.*\n", "", host.read_text())
+    host.write_text(alone)
+    kernel = project / "op_kernel" / "spread.cpp"
+    kernel.write_text(kernel.read_text().replace("data.factors.first", "0.25f"))
+    (project / "spread_ops.yaml").write_text(ENTRY)
+    assert main(["generate", str(project / "spread_ops.yaml"), "-o", str(project)]) == 0
+    monkeypatch.syspath_prepend(str(project))
+    spread = importlib.import_module("spread_ops").spread
+    assert spread(torch.zeros(8, device="npu"), [-1, 9]).tolist() == [5, -1, 1, -3, 1, 0.25, 42, 7]
 
 
 def test_the_layout_is_that_of_c(project):

@@ -115,7 +115,7 @@ class Launch:
     args: tuple[KernelArg, ...]
     block_dim: Formula | None
     workspace: Formula | None
-    tiling: Mapping[str, KernelArg]
+    tiling: Mapping[str, KernelArg]  # an array's elements each, as they stand behind one another
     host_tiling: HostTiling | None = None
     build: BuildOptions = BuildOptions()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from collections.abc import Sequence as SequenceOf
 from dataclasses import replace
 
@@ -155,6 +156,15 @@ def _build_options(node: Mapping) -> BuildOptions:
 def _macro(value: Scalar) -> str:
     """A macro's text: YAML's true and false are C's 1 and 0."""
     return {"true": "1", "false": "0"}.get(value.value.lower(), value.value)
+
+
+def _tiling_values(node: Node | None) -> Iterator[tuple[str, Scalar]]:
+    """The values of a tiling's fields by their names, those of an array's elements as ``shape[0]``."""
+    for name, (_, value) in node.entries.items() if isinstance(node, Mapping) else ():
+        if isinstance(value, Scalar):
+            yield name, value
+        else:
+            yield from ((f"{name}[{i}]", item) for i, item in enumerate(_scalars(value)))
 
 
 def _scalars(node: Node | None) -> list[Scalar]:
@@ -378,7 +388,6 @@ class _Reader:
         declared = tiling.get("fields") if isinstance(tiling, Mapping) else None
         host = self.host_tiling(tiling) if isinstance(declared, Mapping) and isinstance(tiling, Mapping) else None
         values = declared if host is not None else tiling
-        fields = values.entries.items() if isinstance(values, Mapping) else ()
         return Launch(
             symbol=_text(node, "symbol"),
             abi=_text(node, "abi") or ("ascendc" if devices == ("npu",) else "c"),
@@ -387,7 +396,7 @@ class _Reader:
             args=tuple([self.kernel_arg(item) for item in _scalars(node.get("args"))]),
             block_dim=self.optional(_scalar(node, "block_dim")),
             workspace=self.optional(_scalar(node, "workspace")),
-            tiling={name: self.kernel_arg(value) for name, (_, value) in fields if isinstance(value, Scalar)},
+            tiling={name: self.kernel_arg(value) for name, value in _tiling_values(values)},
             host_tiling=host,
             build=_build_options(node),
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Set
 from dataclasses import replace
 
 from mtcodegen.entries.model import File, Formula, HostTiling, KernelArg, KernelSpec, Launch
@@ -40,10 +41,12 @@ class _Reader:
         if declared is None:
             return kernel
         self.found += _disagreements(body, body.host_tiling, declared)
+        taken = {field.name for field in declared.fields}
         values = {
-            field.name: _typed(body.tiling[field.name], field)
+            _unique(name, taken): _typed(body.tiling[name], field)
             for field in declared.fields
-            if field.name in body.tiling and not field.is_struct and field.length is None
+            for name in ([] if field.is_struct else _names(field))
+            if name in body.tiling
         }
         return replace(kernel, body=replace(body, tiling=values))
 
@@ -65,26 +68,52 @@ class _Reader:
 def _disagreements(body: Launch, host: HostTiling, declared: TilingClass) -> Iterator[Diagnostic]:
     fields = {field.name: field for field in declared.fields}
     where = f"{host.path.value}:{declared.line}"
-    for name, value in body.tiling.items():
+    given = Counter(name.partition("[")[0] for name in body.tiling if "[" in name)
+    for key, value in body.tiling.items():
+        name, is_element = key.partition("[")[0], "[" in key
         field = fields.get(name)
         if field is None:
             hint = suggest(name, fields) or f"it has {', '.join(fields)}"
             message = f"the struct `{declared.name}` at {where} has no field `{name}`"
             yield Diagnostic(Code.MT330, message, value.value.text.span, hint)
-        elif field.is_struct or field.length is not None:
-            kind = "a struct" if field.is_struct else "an array"
-            message = f"the field `{name}` at {where} is {kind}, and YAML gives numbers"
+        elif field.is_struct:
+            message = f"the field `{name}` at {where} is a struct, and YAML gives numbers"
             hint = "launch the kernel from Python, with the bytes of `npu.tiling_struct`"
             yield Diagnostic(Code.MT330, message, value.value.text.span, hint)
+        elif is_element != (field.length is not None):
+            kind, hint = ("no array", "give one value")
+            if field.length is not None:
+                kind, hint = f"an array of {field.length}", f"give a list of {field.length} values"
+            yield Diagnostic(Code.MT330, f"the field `{name}` at {where} is {kind}", value.value.text.span, hint)
+        elif is_element and given[name] != field.length:
+            if key == f"{name}[0]":
+                message = f"the field `{name}` at {where} has {field.length} elements, and {given[name]} are given"
+                hint = "give each element a value, 0 where the kernel reads none"
+                yield Diagnostic(Code.MT330, message, value.value.text.span, hint)
         elif value.type not in ("ptr", _arg_type(field)):
             message = f"the field `{name}` at {where} is {field.type}, not {value.type.removesuffix('_')}"
             hint = f"write `{field.scalar}(...)`, or the value alone"
             yield Diagnostic(Code.MT330, message, value.value.text.span, hint)
-    missing = [field.name for field in declared.fields if field.name not in body.tiling]
+    missing = [name for name in fields if name not in body.tiling and name not in given]
     if missing:
         listed = ", ".join(f"`{name}`" for name in missing)
         message = f"nothing is said of {listed} of the struct `{declared.name}` at {where}"
         yield Diagnostic(Code.MT330, message, host.name.span, "give each field a value, 0 where the kernel reads none")
+
+
+def _names(field: TilingField) -> list[str]:
+    """What the values of a field are called: its name, or one for each element."""
+    return [field.name] if field.length is None else [f"{field.name}[{i}]" for i in range(field.length)]
+
+
+def _unique(name: str, taken: Set[str]) -> str:
+    """An element's name as Python's, which no field has."""
+    if "[" not in name:
+        return name
+    name = name.replace("[", "_").removesuffix("]")
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _arg_type(field: TilingField) -> str:

@@ -172,7 +172,7 @@ def test_additions_of_other_kinds(run):
 
 def test_questions_of_a_kernel(run):
     got = run("questions", np.zeros(16, I32), np.zeros(16, I32), np.full(16, -1, I32))
-    assert got.tolist() == [1, 1, 0, 1, 1, 6, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1]
+    assert got.tolist() == [1, 1, 0, 1, 1, 6, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1]
 
 
 def test_elements_by_their_addresses(run):

@@ -199,8 +199,9 @@ extern "C" __global__ __aicore__ void questions(GM_ADDR x, GM_ADDR z, GM_ADDR y)
       GetBasicConfig(64, 32, 16).basicN == 32,
       GetSpecialMDLConfig().doMultiDataLoad,
       half(ToFloat(ToBfloat16(1.5f))) == half(1.5f),
+      static_cast<int32_t>(GetTaskRatio()),
   };
-  for (int i = 0; i < 12; i++) yGm.SetValue(i, values[i]);
+  for (int i = 0; i < 13; i++) yGm.SetValue(i, values[i]);
   dcci(y, 0);
 }
 
