@@ -200,6 +200,26 @@ def test_a_kernel_without_its_host_is_told_where_the_struct_comes_from(project):
         npu.ascendc_load("spread", project / "op_kernel" / "spread.cpp", include=[project / "headers"], defines=DEFINES)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "TILING_DATA_FIELD_DEF_STRUCT(Factors, factors);",
+            "",
+            "the host's files register several tiling structs: say which by GET_TILING_DATA_WITH_STRUCT",
+        ),
+        ("REGISTER_TILING_DATA_CLASS(", "// (", "the host's files register no tiling struct"),
+    ],
+)
+def test_a_host_that_does_not_say_which_struct(project, old, new, message):
+    host = project / "op_host" / "spread.h"
+    host.write_text(host.read_text().replace(old, new))
+    with pytest.raises(npu.BuildError) as error:
+        load(project, defines=DEFINES, flags=["-DSEVEN=7"])
+    assert message in str(error.value)
+    assert "beside the kernel" not in str(error.value)  # where it stands already
+
+
 def test_a_kernel_registers_the_struct_of_its_host(project):
     path = project / "op_kernel" / "spread.cpp"
     for name in ("SpreadTiling", "Factors"):

@@ -12,6 +12,17 @@ _HINTS = (
         "help: {0} is one of AscendC's names, too: give yours another, or do without `using namespace AscendC`",
     ),
     (
+        r"'MtsimDefaultTilingOfSeveral' (?:was not declared|does not name)",
+        "help: the host's files register several tiling structs: say which by GET_TILING_DATA_WITH_STRUCT or "
+        "REGISTER_TILING_DEFAULT in the kernel, or register one as REGISTER_TILING_DATA_CLASS(<operator>_<key>, ...) "
+        "and build with that TILING_KEY_VAR",
+    ),
+    (
+        r"'MtsimDefaultTilingOfNone' (?:was not declared|does not name)",
+        "help: the host's files register no tiling struct: REGISTER_TILING_DATA_CLASS says which one GET_TILING_DATA "
+        "reads, GET_TILING_DATA_WITH_STRUCT names it in the kernel",
+    ),
+    (
         r"'MtsimDefaultTiling' (?:was not declared|does not name)",
         "help: GET_TILING_DATA reads the struct that the operator's host side registers: give the file with its "
         "REGISTER_TILING_DATA_CLASS as a source beside the kernel, or REGISTER_TILING_DEFAULT the struct in the kernel",

@@ -46,7 +46,10 @@ def device_header(name: str, hosts: Sequence[Path], defines: Mapping[str, object
             "#include <kernel_operator.h>\n",
             *(item.declaration() for item in classes.values()),
             "namespace optiling {\n" + "".join(f"using ::{item};\n" for item in classes) + "}\n",
-            "" if default is None else _REGISTERED.replace("STRUCT_OF_HOST", default.name),
+            # Where the kernel names none either, the compiler says this name, and build_errors what it means.
+            f"#define MtsimDefaultTiling MtsimDefaultTilingOf{'Several' if tiling.registered else 'None'}\n"
+            if default is None
+            else _REGISTERED.replace("STRUCT_OF_HOST", default.name),
         ]
     )
 
