@@ -435,7 +435,8 @@ TEST(replays_that_wait_for_ever_do_not_hold_up_the_end) {
 
 // Run with MINDTORCH_SIM_TIMEOUT=1. The second wait of the failed run does not block again, and the flags are in step.
 SCENARIO(a_run_without_a_record) {
-    start();
+    CHECK_OK(aclInit(nullptr));
+    CHECK_OK(aclrtSetDevice(0));
     const aclrtStream stream = make_stream(), side = make_stream();
     const aclrtEvent first = make_event(ACL_EVENT_EXTERNAL), second = make_event(ACL_EVENT_EXTERNAL);
     long* number = make_number();
