@@ -123,7 +123,7 @@ class Definition:
         return faked or all(s.step != "output" for way in self.ways for s in way.result[0])
 
     def _only_writes(self) -> bool:
-        """Whether all that runs is for any device and writes to arguments, which are returned with the shapes it gives."""
+        """Whether all is for any device and writes to arguments, which are returned with the shapes that it gives."""
         outputs = [symbol for way in self.ways for symbol in way.result[0]]
         return self.devices() == ["any"] and bool(outputs) and all(symbol.step == "arg" for symbol in outputs)
 
