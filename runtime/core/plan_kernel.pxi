@@ -67,8 +67,9 @@ cdef object run_plan(Plan plan, int key, Bound* bound, uint64_t record):
     """An operator's call at a backend, from its bound arguments; with `record`, those that require grad, its node, too."""
     cdef Frame f
     cdef Program p = program_of(plan) if plan.program is None else plan.program
-    cdef uint64_t outside = mt_state.excluded, start = bumps
+    cdef uint64_t outside = mt_state.excluded, start
     cdef bint noticed = mt_state.run != NULL and cold.begins_operation(plan.op, key, bound)
+    start = bumps                                         # what was held back may have written to arguments by now
     enter_frame(p, &f, bound.slots, bound)
     try:
         mt_state.excluded = outside | BELOW_AUTOGRAD

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from mindtorch_v2.npu import BackendInitContext, Delegate, DelegateError
 from mindtorch_v2.npu.cpu_delegate import c_source
 from mindtorch_v2.npu.delegates import _delegates
 from mindtorch_v2.npu.tracing import trace
+from mindtorch_v2.utils._python_dispatch import TorchDispatchMode
 from tests.npu import scheduled  # noqa: F401 - which defines the operators
 
 
@@ -349,3 +351,65 @@ def test_an_execute_that_fails_leaves_all_usable(registered):
     with torch.npu.lookahead():
         y = low(x)
     np.testing.assert_array_equal(y.cpu().numpy(), Block().to("npu")(x).detach().cpu().numpy())
+
+
+# ---------------------------------------------------------------- held back, and run when the next operation comes
+@pytest.fixture
+def noting(registered):
+    torch.npu.register_delegate("noting")(Noting)
+    module = Block().to("npu")
+    return module, torch.npu.lower(module, torch.zeros(64, device="npu"), delegate="noting")
+
+
+NEXT = {
+    "a planned operator that calls another": torch.neg,
+    "a planned operator by a launch": torch.relu,
+    "an operator that falls back": lambda y: y * 2.0,
+    "a kernel that takes a context": lambda y: torch.ops.scheduled_tests.softshrink(y),
+    "in place": lambda y: y.add_(1.0),
+}
+
+
+@pytest.mark.parametrize("what", NEXT)
+def test_what_comes_next_does_not_take_its_work_for_its_own(noting, what):
+    """The delegate writes its outputs while the next operation, which reads them, begins."""
+    module, low = noting
+    x = inputs(64)[0].npu()
+    with torch.no_grad():
+        expected = NEXT[what](module(x)).cpu().numpy()
+        with torch.npu.lookahead():
+            result = NEXT[what](low(x))
+    np.testing.assert_array_equal(result.cpu().numpy(), expected)
+
+
+def test_gradients_of_what_was_held_back(noting):
+    module, low = noting
+    found = []
+    for block in (nullcontext(), torch.npu.lookahead()):
+        module.weight.grad = None
+        x = inputs(64)[0].npu().requires_grad_()
+        with block:
+            y = low(x)
+            z = torch.relu(y)
+        assert type(y.grad_fn).__name__ == type(low(x).grad_fn).__name__  # and not that of a copy into it
+        z.sum().backward()
+        found.append((x.grad.cpu().numpy(), module.weight.grad.cpu().numpy()))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_mode_sees_the_lowered_operator_alone(noting):
+    module, low = noting
+    x = inputs(64)[0].npu()
+
+    class Seen(TorchDispatchMode):
+        names: ClassVar[list] = []
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.names.append(func.name())
+            return func(*args, **(kwargs or {}))
+
+    with torch.no_grad(), torch.npu.lookahead(), Seen():
+        low(x)
+        npu.current_stream().synchronize()  # which takes what is held back
+    assert Seen.names == [f"lowered::{low.name}"]

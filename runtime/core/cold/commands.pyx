@@ -22,7 +22,7 @@ from mindtorch_v2._core cimport (
     ARG_OPT_TENSOR_LIST, ARG_TENSOR, ARG_TENSOR_LIST, KEY_NPU, MT_FLOAT_REGISTERS, MT_INT_REGISTERS, MT_MAX_NPUS,
     MT_NEXT_DELEGATE, MT_NEXT_END, MT_NEXT_KERNEL, MT_NEXT_UNKNOWN, WATCH_PROFILE, Bound, Kernel, OpOverload, Tensor, acl,
     as_device, cold, device, device_at, kernel_context, mt_context,
-    mt_frame, npu_enter, npu_error, npu_recordings, npu_stream_of, operators, queue_launch, thread_state,
+    mt_frame, mt_state_t, npu_enter, npu_error, npu_recordings, npu_stream_of, operators, queue_launch, thread_state,
     watched,
 )
 
@@ -374,6 +374,22 @@ cdef inline Run current_run():
     return None if run == NULL else <Run>run
 
 
+cdef struct Manner:
+    # How a thread's calls are dispatched, of `mt_state_t`: a call that is held back runs as it would have where it was made.
+    uint64_t included, excluded, withheld
+    int grad_off
+
+
+cdef inline Manner manner_of(mt_state_t* state) noexcept:
+    cdef Manner found
+    found.included, found.excluded, found.withheld, found.grad_off = state.included, state.excluded, state.withheld, state.grad_off
+    return found
+
+
+cdef inline void take_manner(mt_state_t* state, Manner manner) noexcept:
+    state.included, state.excluded, state.withheld, state.grad_off = manner.included, manner.excluded, manner.withheld, manner.grad_off
+
+
 @cython.final
 cdef class Run:
     """The operations of one thread, from ``begin`` to ``end``, of which each learns what comes next.
@@ -406,6 +422,7 @@ cdef class Run:
     cdef int held_index
     cdef void* held_stream
     cdef object held_call
+    cdef Manner held_manner
 
     def __init__(self, Course course=None, plan=None, list log=None):
         self.course, self.plan, self.log = course, plan, log
@@ -616,7 +633,7 @@ def hold_call(function):
         function(runtime_context())
         return
     release(run, MT_NEXT_DELEGATE, run.code, run.index)
-    run.held_call, run.holds = function, True
+    run.held_call, run.held_manner, run.holds = function, manner_of(thread_state()), True
 
 
 cdef int release(Run run, int kind, int code, int index) except -1:
@@ -625,6 +642,7 @@ cdef int release(Run run, int kind, int code, int index) except -1:
     cdef object call, views
     cdef Kernel kernel
     cdef bint inside = run.inside, viewing = run.viewing
+    cdef Manner outside
     if not run.holds:
         return 0
     kernel, args, views, call = run.held_kernel, run.held_args, run.held_views, run.held_call
@@ -634,7 +652,12 @@ cdef int release(Run run, int kind, int code, int index) except -1:
     run.inside, run.viewing = True, False
     try:
         if call is not None:
-            call(runtime_context())
+            outside = manner_of(thread_state())
+            take_manner(thread_state(), run.held_manner)
+            try:
+                call(runtime_context())
+            finally:
+                take_manner(thread_state(), outside)
         else:
             queue_launch(kernel, &run.held_frame, run.held_index, run.held_stream, <PyObject**>&(<PyTupleObject*>args).ob_item[0],
                          PyTuple_GET_SIZE(args))
