@@ -11,9 +11,13 @@ from mindtorch_v2.library.definitions import like
 __all__ = [
     "_npu_fused_infer_attention_score_get_max_workspace",
     "_npu_fused_infer_attention_score_v2_get_max_workspace",
+    "_npu_fusion_attention_grad_v3_get_max_workspace",
+    "_npu_fusion_attention_v3_get_max_workspace",
     "_npu_paged_attention",
     "npu_fused_infer_attention_score",
     "npu_fused_infer_attention_score_v2",
+    "npu_fusion_attention_grad_v3",
+    "npu_fusion_attention_v3",
     "npu_multi_head_latent_attention",
 ]
 
@@ -152,6 +156,143 @@ def _npu_fused_infer_attention_score_v2_get_max_workspace(op):
     op.not_differentiable()
 
 
+@_lib_npu.operator(
+    "npu_fusion_attention_v3(Tensor query, Tensor key, Tensor value, int head_num, str input_layout, Tensor? "
+    "pse=None, Tensor? padding_mask=None, Tensor? atten_mask=None, float scale=1.0, float keep_prob=1.0, int "
+    "pre_tockens=2147483647, int next_tockens=2147483647, int inner_precise=0, SymInt[]? prefix=None, SymInt[]? "
+    "actual_seq_qlen=None, SymInt[]? actual_seq_kvlen=None, int sparse_mode=0, bool gen_mask_parallel=True, bool "
+    'sync=False, str softmax_layout="", Tensor? sink=None) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)',
+    device_check="ExactSame",
+    graph_update=("actual_seq_qlen", "actual_seq_kvlen"),
+    graph_hooks={"prepare": "out"},
+)
+def _npu_fusion_attention_v3_default(
+    op,
+    query,
+    key,
+    value,
+    head_num,
+    input_layout,
+    pse,
+    atten_mask,
+    scale,
+    actual_seq_qlen,
+    actual_seq_kvlen,
+    sparse_mode,
+    sink,
+):
+    """Attention, of any of the layouts BSH, BSND, BNSD and TND, with what its gradients need, the highest score
+    and the sum of each row.
+    """
+    out0, out1, out2, _out3, _out4, _out5 = op.returns()
+    op.python("mindtorch_v2.kernels.fusion_attention:fusion_attention", device=("CPU", "NPU"))
+    op.python("mindtorch_v2.kernels.fusion_attention:fusion_attention_fake", device="Meta")
+
+    @op.gradient(differentiable=(True, False, False, False, False, False))
+    def _(grad0, grad1, grad2, grad3, grad4, grad5):
+        return {
+            (query, key, value, pse, sink): torch.ops.npu.npu_fusion_attention_grad_v3(
+                query,
+                key,
+                value,
+                grad0,
+                head_num,
+                input_layout,
+                atten_mask=atten_mask,
+                softmax_max=out1,
+                softmax_sum=out2,
+                attention_in=out0,
+                scale_value=scale,
+                actual_seq_qlen=actual_seq_qlen,
+                actual_seq_kvlen=actual_seq_kvlen,
+                sparse_mode=sparse_mode,
+            )
+        }
+
+
+@_lib_npu.operator(
+    "npu_fusion_attention_v3.out(Tensor query, Tensor key, Tensor value, int head_num, str input_layout, Tensor? "
+    "pse=None, Tensor? padding_mask=None, Tensor? atten_mask=None, float scale=1.0, float keep_prob=1.0, int "
+    "pre_tockens=2147483647, int next_tockens=2147483647, int inner_precise=0, SymInt[]? prefix=None, SymInt[]? "
+    "actual_seq_qlen=None, SymInt[]? actual_seq_kvlen=None, int sparse_mode=0, bool gen_mask_parallel=True, bool "
+    'sync=False, str softmax_layout="", Tensor? sink=None, *, Tensor? workspace=None, Tensor(a!)[] out) -> ()',
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+    graph_update=("actual_seq_qlen", "actual_seq_kvlen"),
+)
+def _npu_fusion_attention_v3_out(op):
+    """The same into six tensors."""
+    op.python("mindtorch_v2.kernels.fusion_attention:fusion_attention_out", device=("CPU", "NPU"))
+
+
+@_lib_npu.operator(
+    "_npu_fusion_attention_v3_get_max_workspace(Tensor query, Tensor key, Tensor value, int head_num, str "
+    "input_layout, Tensor? pse=None, Tensor? padding_mask=None, Tensor? atten_mask=None, float scale=1.0, float "
+    "keep_prob=1.0, int pre_tockens=2147483647, int next_tockens=2147483647, int inner_precise=0, SymInt[]? "
+    "prefix=None, SymInt[]? actual_seq_qlen=None, SymInt[]? actual_seq_kvlen=None, int sparse_mode=0, bool "
+    'gen_mask_parallel=True, bool sync=False, str softmax_layout="", Tensor? sink=None) -> Tensor',
+    device_check="ExactSame",
+)
+def _npu_fusion_attention_v3_get_max_workspace(op):
+    """Memory for `workspace` of the overload `out`, for any lengths."""
+    op.python("mindtorch_v2.kernels.fusion_attention:fusion_attention_workspace", device=("CPU", "NPU"))
+    op.python("mindtorch_v2.kernels.fusion_attention:fusion_attention_workspace", device="Meta")
+    op.not_differentiable()
+
+
+@_lib_npu.operator(
+    "npu_fusion_attention_grad_v3(Tensor query, Tensor key, Tensor value, Tensor dy, int head_num, str input_layout, "
+    "*, Tensor? pse=None, Tensor? padding_mask=None, Tensor? atten_mask=None, Tensor? softmax_max=None, Tensor? "
+    "softmax_sum=None, Tensor? softmax_in=None, Tensor? attention_in=None, float scale_value=1.0, float "
+    "keep_prob=1.0, int pre_tockens=2147483647, int next_tockens=2147483647, int inner_precise=0, Tensor? seed=None, "
+    "Tensor? offset=None, SymInt[]? prefix=None, SymInt[]? actual_seq_qlen=None, SymInt[]? actual_seq_kvlen=None, int "
+    'sparse_mode=0, bool gen_mask_parallel=True, bool sync=False, str softmax_layout="", Tensor? sink=None) -> '
+    "(Tensor, Tensor, Tensor, Tensor, Tensor)",
+    device_check="ExactSame",
+    graph_update=("actual_seq_qlen", "actual_seq_kvlen"),
+    graph_hooks={"prepare": "out"},
+)
+def _npu_fusion_attention_grad_v3_default(op):
+    """The gradients of query, key and value, and, empty, of `pse` and `sink`."""
+    op.python("mindtorch_v2.kernels.fusion_attention:fusion_attention_grad", device=("CPU", "NPU"))
+    op.python("mindtorch_v2.kernels.fusion_attention:fusion_attention_grad_fake", device="Meta")
+    op.not_implemented()
+
+
+@_lib_npu.operator(
+    "npu_fusion_attention_grad_v3.out(Tensor query, Tensor key, Tensor value, Tensor dy, int head_num, str "
+    "input_layout, *, Tensor? pse=None, Tensor? padding_mask=None, Tensor? atten_mask=None, Tensor? softmax_max=None, "
+    "Tensor? softmax_sum=None, Tensor? softmax_in=None, Tensor? attention_in=None, float scale_value=1.0, float "
+    "keep_prob=1.0, int pre_tockens=2147483647, int next_tockens=2147483647, int inner_precise=0, Tensor? seed=None, "
+    "Tensor? offset=None, SymInt[]? prefix=None, SymInt[]? actual_seq_qlen=None, SymInt[]? actual_seq_kvlen=None, int "
+    'sparse_mode=0, bool gen_mask_parallel=True, bool sync=False, str softmax_layout="", Tensor? sink=None, Tensor? '
+    "workspace=None, Tensor(a!)[] out) -> ()",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+    graph_update=("actual_seq_qlen", "actual_seq_kvlen"),
+)
+def _npu_fusion_attention_grad_v3_out(op):
+    """The same into five tensors."""
+    op.python("mindtorch_v2.kernels.fusion_attention:fusion_attention_grad_out", device=("CPU", "NPU"))
+
+
+@_lib_npu.operator(
+    "_npu_fusion_attention_grad_v3_get_max_workspace(Tensor query, Tensor key, Tensor value, Tensor dy, int head_num, "
+    "str input_layout, *, Tensor? pse=None, Tensor? padding_mask=None, Tensor? atten_mask=None, Tensor? "
+    "softmax_max=None, Tensor? softmax_sum=None, Tensor? softmax_in=None, Tensor? attention_in=None, float "
+    "scale_value=1.0, float keep_prob=1.0, int pre_tockens=2147483647, int next_tockens=2147483647, int "
+    "inner_precise=0, Tensor? seed=None, Tensor? offset=None, SymInt[]? prefix=None, SymInt[]? actual_seq_qlen=None, "
+    "SymInt[]? actual_seq_kvlen=None, int sparse_mode=0, bool gen_mask_parallel=True, bool sync=False, str "
+    'softmax_layout="", Tensor? sink=None) -> Tensor',
+    device_check="ExactSame",
+)
+def _npu_fusion_attention_grad_v3_get_max_workspace(op):
+    """Memory for `workspace` of the overload `out`, for any lengths."""
+    op.python("mindtorch_v2.kernels.fusion_attention:fusion_attention_grad_workspace", device=("CPU", "NPU"))
+    op.python("mindtorch_v2.kernels.fusion_attention:fusion_attention_grad_workspace", device="Meta")
+    op.not_differentiable()
+
+
 @_lib_atb.operator(
     "_npu_paged_attention(Tensor query, Tensor key_cache, Tensor value_cache, int num_kv_heads, int num_heads, float "
     "scale_value, Tensor block_table, Tensor context_lens, Tensor(a!) out, *, Tensor? workspace=None) -> ()",
@@ -196,4 +337,6 @@ def _npu_multi_head_latent_attention_out(op, output):
 
 npu_fused_infer_attention_score = torch.ops.npu.npu_fused_infer_attention_score
 npu_fused_infer_attention_score_v2 = torch.ops.npu.npu_fused_infer_attention_score_v2
+npu_fusion_attention_v3 = torch.ops.npu.npu_fusion_attention_v3
+npu_fusion_attention_grad_v3 = torch.ops.npu.npu_fusion_attention_grad_v3
 npu_multi_head_latent_attention = torch.ops.atb.npu_multi_head_latent_attention

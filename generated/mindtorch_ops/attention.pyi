@@ -9,9 +9,13 @@ from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 __all__ = [
     "_npu_fused_infer_attention_score_get_max_workspace",
     "_npu_fused_infer_attention_score_v2_get_max_workspace",
+    "_npu_fusion_attention_grad_v3_get_max_workspace",
+    "_npu_fusion_attention_v3_get_max_workspace",
     "_npu_paged_attention",
     "npu_fused_infer_attention_score",
     "npu_fused_infer_attention_score_v2",
+    "npu_fusion_attention_grad_v3",
+    "npu_fusion_attention_v3",
     "npu_multi_head_latent_attention",
 ]
 
@@ -468,6 +472,340 @@ class _NpuFusedInferAttentionScoreV2GetMaxWorkspace(OpOverload):
         """Memory for `workspace` of the overload `out`, for any lengths."""
 
 _npu_fused_infer_attention_score_v2_get_max_workspace: _NpuFusedInferAttentionScoreV2GetMaxWorkspace
+
+class _NpuFusionAttentionV3Default(OpOverload):
+    def __call__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        head_num: int,
+        input_layout: str,
+        pse: Tensor | None = None,
+        padding_mask: Tensor | None = None,
+        atten_mask: Tensor | None = None,
+        scale: float = 1.0,
+        keep_prob: float = 1.0,
+        pre_tockens: int = 2147483647,
+        next_tockens: int = 2147483647,
+        inner_precise: int = 0,
+        prefix: Sequence[int] | None = None,
+        actual_seq_qlen: Sequence[int] | None = None,
+        actual_seq_kvlen: Sequence[int] | None = None,
+        sparse_mode: int = 0,
+        gen_mask_parallel: bool = True,
+        sync: bool = False,
+        softmax_layout: str = "",
+        sink: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]: ...
+
+class _NpuFusionAttentionV3Out(OpOverload):
+    def __call__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        head_num: int,
+        input_layout: str,
+        pse: Tensor | None = None,
+        padding_mask: Tensor | None = None,
+        atten_mask: Tensor | None = None,
+        scale: float = 1.0,
+        keep_prob: float = 1.0,
+        pre_tockens: int = 2147483647,
+        next_tockens: int = 2147483647,
+        inner_precise: int = 0,
+        prefix: Sequence[int] | None = None,
+        actual_seq_qlen: Sequence[int] | None = None,
+        actual_seq_kvlen: Sequence[int] | None = None,
+        sparse_mode: int = 0,
+        gen_mask_parallel: bool = True,
+        sync: bool = False,
+        softmax_layout: str = "",
+        sink: Tensor | None = None,
+        *,
+        workspace: Tensor | None = None,
+        out: Sequence[Tensor],
+    ) -> None: ...
+
+class _NpuFusionAttentionV3Overloads(OpOverloadPacket):
+    default: _NpuFusionAttentionV3Default
+    out: _NpuFusionAttentionV3Out
+
+class _NpuFusionAttentionV3(_NpuFusionAttentionV3Overloads):
+    @overload
+    def __call__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        head_num: int,
+        input_layout: str,
+        pse: Tensor | None = None,
+        padding_mask: Tensor | None = None,
+        atten_mask: Tensor | None = None,
+        scale: float = 1.0,
+        keep_prob: float = 1.0,
+        pre_tockens: int = 2147483647,
+        next_tockens: int = 2147483647,
+        inner_precise: int = 0,
+        prefix: Sequence[int] | None = None,
+        actual_seq_qlen: Sequence[int] | None = None,
+        actual_seq_kvlen: Sequence[int] | None = None,
+        sparse_mode: int = 0,
+        gen_mask_parallel: bool = True,
+        sync: bool = False,
+        softmax_layout: str = "",
+        sink: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """Attention, of any of the layouts BSH, BSND, BNSD and TND, with what its gradients need, the highest score
+        and the sum of each row.
+        """
+    @overload
+    def __call__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        head_num: int,
+        input_layout: str,
+        pse: Tensor | None = None,
+        padding_mask: Tensor | None = None,
+        atten_mask: Tensor | None = None,
+        scale: float = 1.0,
+        keep_prob: float = 1.0,
+        pre_tockens: int = 2147483647,
+        next_tockens: int = 2147483647,
+        inner_precise: int = 0,
+        prefix: Sequence[int] | None = None,
+        actual_seq_qlen: Sequence[int] | None = None,
+        actual_seq_kvlen: Sequence[int] | None = None,
+        sparse_mode: int = 0,
+        gen_mask_parallel: bool = True,
+        sync: bool = False,
+        softmax_layout: str = "",
+        sink: Tensor | None = None,
+        *,
+        workspace: Tensor | None = None,
+        out: Sequence[Tensor],
+    ) -> None:
+        """The same into six tensors."""
+
+npu_fusion_attention_v3: _NpuFusionAttentionV3
+
+class _NpuFusionAttentionV3GetMaxWorkspace(OpOverload):
+    def __call__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        head_num: int,
+        input_layout: str,
+        pse: Tensor | None = None,
+        padding_mask: Tensor | None = None,
+        atten_mask: Tensor | None = None,
+        scale: float = 1.0,
+        keep_prob: float = 1.0,
+        pre_tockens: int = 2147483647,
+        next_tockens: int = 2147483647,
+        inner_precise: int = 0,
+        prefix: Sequence[int] | None = None,
+        actual_seq_qlen: Sequence[int] | None = None,
+        actual_seq_kvlen: Sequence[int] | None = None,
+        sparse_mode: int = 0,
+        gen_mask_parallel: bool = True,
+        sync: bool = False,
+        softmax_layout: str = "",
+        sink: Tensor | None = None,
+    ) -> Tensor:
+        """Memory for `workspace` of the overload `out`, for any lengths."""
+
+_npu_fusion_attention_v3_get_max_workspace: _NpuFusionAttentionV3GetMaxWorkspace
+
+class _NpuFusionAttentionGradV3Default(OpOverload):
+    def __call__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        dy: Tensor,
+        head_num: int,
+        input_layout: str,
+        *,
+        pse: Tensor | None = None,
+        padding_mask: Tensor | None = None,
+        atten_mask: Tensor | None = None,
+        softmax_max: Tensor | None = None,
+        softmax_sum: Tensor | None = None,
+        softmax_in: Tensor | None = None,
+        attention_in: Tensor | None = None,
+        scale_value: float = 1.0,
+        keep_prob: float = 1.0,
+        pre_tockens: int = 2147483647,
+        next_tockens: int = 2147483647,
+        inner_precise: int = 0,
+        seed: Tensor | None = None,
+        offset: Tensor | None = None,
+        prefix: Sequence[int] | None = None,
+        actual_seq_qlen: Sequence[int] | None = None,
+        actual_seq_kvlen: Sequence[int] | None = None,
+        sparse_mode: int = 0,
+        gen_mask_parallel: bool = True,
+        sync: bool = False,
+        softmax_layout: str = "",
+        sink: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]: ...
+
+class _NpuFusionAttentionGradV3Out(OpOverload):
+    def __call__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        dy: Tensor,
+        head_num: int,
+        input_layout: str,
+        *,
+        pse: Tensor | None = None,
+        padding_mask: Tensor | None = None,
+        atten_mask: Tensor | None = None,
+        softmax_max: Tensor | None = None,
+        softmax_sum: Tensor | None = None,
+        softmax_in: Tensor | None = None,
+        attention_in: Tensor | None = None,
+        scale_value: float = 1.0,
+        keep_prob: float = 1.0,
+        pre_tockens: int = 2147483647,
+        next_tockens: int = 2147483647,
+        inner_precise: int = 0,
+        seed: Tensor | None = None,
+        offset: Tensor | None = None,
+        prefix: Sequence[int] | None = None,
+        actual_seq_qlen: Sequence[int] | None = None,
+        actual_seq_kvlen: Sequence[int] | None = None,
+        sparse_mode: int = 0,
+        gen_mask_parallel: bool = True,
+        sync: bool = False,
+        softmax_layout: str = "",
+        sink: Tensor | None = None,
+        workspace: Tensor | None = None,
+        out: Sequence[Tensor],
+    ) -> None: ...
+
+class _NpuFusionAttentionGradV3Overloads(OpOverloadPacket):
+    default: _NpuFusionAttentionGradV3Default
+    out: _NpuFusionAttentionGradV3Out
+
+class _NpuFusionAttentionGradV3(_NpuFusionAttentionGradV3Overloads):
+    @overload
+    def __call__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        dy: Tensor,
+        head_num: int,
+        input_layout: str,
+        *,
+        pse: Tensor | None = None,
+        padding_mask: Tensor | None = None,
+        atten_mask: Tensor | None = None,
+        softmax_max: Tensor | None = None,
+        softmax_sum: Tensor | None = None,
+        softmax_in: Tensor | None = None,
+        attention_in: Tensor | None = None,
+        scale_value: float = 1.0,
+        keep_prob: float = 1.0,
+        pre_tockens: int = 2147483647,
+        next_tockens: int = 2147483647,
+        inner_precise: int = 0,
+        seed: Tensor | None = None,
+        offset: Tensor | None = None,
+        prefix: Sequence[int] | None = None,
+        actual_seq_qlen: Sequence[int] | None = None,
+        actual_seq_kvlen: Sequence[int] | None = None,
+        sparse_mode: int = 0,
+        gen_mask_parallel: bool = True,
+        sync: bool = False,
+        softmax_layout: str = "",
+        sink: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """The gradients of query, key and value, and, empty, of `pse` and `sink`."""
+    @overload
+    def __call__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        dy: Tensor,
+        head_num: int,
+        input_layout: str,
+        *,
+        pse: Tensor | None = None,
+        padding_mask: Tensor | None = None,
+        atten_mask: Tensor | None = None,
+        softmax_max: Tensor | None = None,
+        softmax_sum: Tensor | None = None,
+        softmax_in: Tensor | None = None,
+        attention_in: Tensor | None = None,
+        scale_value: float = 1.0,
+        keep_prob: float = 1.0,
+        pre_tockens: int = 2147483647,
+        next_tockens: int = 2147483647,
+        inner_precise: int = 0,
+        seed: Tensor | None = None,
+        offset: Tensor | None = None,
+        prefix: Sequence[int] | None = None,
+        actual_seq_qlen: Sequence[int] | None = None,
+        actual_seq_kvlen: Sequence[int] | None = None,
+        sparse_mode: int = 0,
+        gen_mask_parallel: bool = True,
+        sync: bool = False,
+        softmax_layout: str = "",
+        sink: Tensor | None = None,
+        workspace: Tensor | None = None,
+        out: Sequence[Tensor],
+    ) -> None:
+        """The same into five tensors."""
+
+npu_fusion_attention_grad_v3: _NpuFusionAttentionGradV3
+
+class _NpuFusionAttentionGradV3GetMaxWorkspace(OpOverload):
+    def __call__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        dy: Tensor,
+        head_num: int,
+        input_layout: str,
+        *,
+        pse: Tensor | None = None,
+        padding_mask: Tensor | None = None,
+        atten_mask: Tensor | None = None,
+        softmax_max: Tensor | None = None,
+        softmax_sum: Tensor | None = None,
+        softmax_in: Tensor | None = None,
+        attention_in: Tensor | None = None,
+        scale_value: float = 1.0,
+        keep_prob: float = 1.0,
+        pre_tockens: int = 2147483647,
+        next_tockens: int = 2147483647,
+        inner_precise: int = 0,
+        seed: Tensor | None = None,
+        offset: Tensor | None = None,
+        prefix: Sequence[int] | None = None,
+        actual_seq_qlen: Sequence[int] | None = None,
+        actual_seq_kvlen: Sequence[int] | None = None,
+        sparse_mode: int = 0,
+        gen_mask_parallel: bool = True,
+        sync: bool = False,
+        softmax_layout: str = "",
+        sink: Tensor | None = None,
+    ) -> Tensor:
+        """Memory for `workspace` of the overload `out`, for any lengths."""
+
+_npu_fusion_attention_grad_v3_get_max_workspace: _NpuFusionAttentionGradV3GetMaxWorkspace
 
 class _NpuPagedAttention(OpOverload):
     def __call__(

@@ -399,7 +399,7 @@ def test_gradients_of_what_was_held_back(noting):
 
 
 def test_a_mode_sees_the_lowered_operator_alone(noting):
-    module, low = noting
+    _, low = noting
     x = inputs(64)[0].npu()
 
     class Seen(TorchDispatchMode):

@@ -1,52 +1,24 @@
 // Attention of queries that have one row of keys each, with a running softmax over tiles of keys:
-// (q, k, v, q2, k2, mask, table, out, lse, plan, float scale). The blocks share the rows, a query and a head each.
+// (q, k, v, q2, k2, mask, table, out, lse, sums, plan, float scale). The blocks share the rows, a query and a head each.
 //
-// `plan` is int64: the fields of Field, then those of Sequence for each sequence. Offsets and strides are in elements.
 // q2 and k2 are a second part of queries and keys, as of rotary positions; `mask` is bytes, nonzero where a key is left
 // out; `table` is int32, the blocks of each sequence in a cache of keys and values that lies in blocks.
-#include "tiles.h"
+#include "attention.h"
 
 using namespace AscendC;
 
 namespace mindtorch {
 
-enum Field : uint32_t {
-  kTokens, kHeads, kKeyHeads, kWidth, kSecondWidth, kValueWidth, kSequences, kBlockSize, kTableWidth, kHasMask, kHasLse,
-  kQueryToken, kQueryHead, kSecondToken, kSecondHead, kKeyToken, kKeyHead, kKeyBlock, kSecondKeyToken, kSecondKeyHead,
-  kSecondKeyBlock, kValueToken, kValueHead, kValueBlock, kOutToken, kOutHead, kLseToken, kLseHead, kMaskRow, kBlocks, kFields
-};
-enum Sequence : uint32_t {
-  kFirst, kSpan, kLength, kKeys, kShift, kQueryAt, kSecondAt, kKeyAt, kSecondKeyAt, kValueAt, kOutAt, kLseAt, kMaskAt,
-  kSequenceFields
-};
-
 constexpr uint32_t kTile = 64;            // keys at a time
 constexpr uint32_t kScores = kTile + 8;   // their scores, and the peak before them
 constexpr float kNothing = -3.0e38f;      // below every score
-
-template <HardEvent event>
-__aicore__ inline void then(TPipe& pipe) {
-  const auto id = pipe.FetchEventID(event);
-  SetFlag<event>(id);
-  WaitFlag<event>(id);
-}
-
-template <typename T>
-__aicore__ inline void widen(const LocalTensor<float>& wide, const LocalTensor<T>& row, uint32_t count) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    Adds(wide, row, 0.0f, count);
-  } else {
-    Cast(wide, row, RoundMode::CAST_NONE, count);
-  }
-}
 
 template <typename T>
 class Attention {
  public:
   __aicore__ inline Attention(GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR q2, GM_ADDR k2, GM_ADDR mask, GM_ADDR table,
-                              GM_ADDR out, GM_ADDR lse, GM_ADDR plan, float scale)
-      : scale_(scale) {
-    plan_.SetGlobalBuffer((__gm__ int64_t*)plan);
+                              GM_ADDR out, GM_ADDR lse, GM_ADDR sums, GM_ADDR plan, float scale)
+      : plan_(plan), scale_(scale) {
     q_.SetGlobalBuffer((__gm__ T*)q);
     k_.SetGlobalBuffer((__gm__ T*)k);
     v_.SetGlobalBuffer((__gm__ T*)v);
@@ -56,6 +28,7 @@ class Attention {
     table_.SetGlobalBuffer((__gm__ int32_t*)table);
     out_.SetGlobalBuffer((__gm__ T*)out);
     lse_.SetGlobalBuffer((__gm__ float*)lse);
+    sums_.SetGlobalBuffer((__gm__ float*)sums);
     width_ = field(kWidth);
     second_ = field(kSecondWidth);
     value_ = field(kValueWidth);
@@ -85,18 +58,17 @@ class Attention {
   }
 
  private:
-  __aicore__ inline int64_t field(uint32_t i) { return plan_.GetValue(i); }
-  __aicore__ inline int64_t sequence(int64_t n, uint32_t i) { return plan_.GetValue(kFields + n * kSequenceFields + i); }
-  __aicore__ inline static uint32_t aligned(uint32_t n) { return (n + 15) / 16 * 16; }
+  __aicore__ inline int64_t field(Field i) { return plan_.field(i); }
+  __aicore__ inline int64_t sequence(int64_t n, Sequence i) { return plan_.sequence(n, i); }
 
   /// Where a key, or value, of a sequence begins: in a row of its own, or in one of the blocks of a cache.
-  __aicore__ inline int64_t place(int64_t n, int64_t key, int64_t head, uint32_t at, uint32_t token) {
-    const int64_t inHead = head * field(token + 1);
+  __aicore__ inline int64_t place(int64_t n, int64_t key, int64_t head, Sequence at, Field token) {
+    const int64_t inHead = head * field(Field(token + 1));
     const int64_t block = field(kBlockSize);
     if (block == 0) return sequence(n, at) + key * field(token) + inHead;
     const int64_t number = table_.GetValue(n * field(kTableWidth) + key / block);
     ASSERT(number >= 0 && number < field(kBlocks) && "the table names a block of the cache");
-    return number * field(token + 2) + key % block * field(token) + inHead;
+    return number * field(Field(token + 2)) + key % block * field(token) + inHead;
   }
 
   __aicore__ inline void read(const LocalTensor<float>& wide, const GlobalTensor<T>& source, uint32_t count) {
@@ -174,35 +146,38 @@ class Attention {
                                 float weight) {
     if (weight > 0) Muls(sum, sum, 1.0f / weight, value_);
     LocalTensor<T> result = results_.template AllocTensor<T>();
-    if constexpr (sizeof(T) == sizeof(float)) {
-      Adds(result, sum, 0.0f, value_);
-    } else {
-      Cast(result, sum, RoundMode::CAST_RINT, value_);
+    narrow<T>(result, sum, value_);
+    store<T>(results_, result, out_[sequence(n, kOutAt) + at * field(kOutToken) + head * field(kOutHead)], value_);
+    const int64_t place = sequence(n, kLseAt) + at * field(kLseToken) + head * field(kLseHead);
+    if (field(kStatistics) == kLogarithms) {
+      write(lse_[place], weight, 1, [&](const LocalTensor<float>& row) {
+        Ln(row, row, kRow);
+        Adds(row, row, peak, kRow);
+        if (!(weight > 0)) Duplicate(row, __builtin_inff(), kRow);  // no key at all
+      });
+    } else if (field(kStatistics) == kPeaksAndSums) {
+      write(lse_[place], weight > 0 ? peak : -__builtin_inff(), kRow, [](const LocalTensor<float>&) {});
+      write(sums_[place], weight, kRow, [](const LocalTensor<float>&) {});
     }
-    results_.EnQue(result);
-    result = results_.template DeQue<T>();
-    DataCopyPad(out_[sequence(n, kOutAt) + at * field(kOutToken) + head * field(kOutHead)], result, bytes_of<T>(value_));
-    results_.FreeTensor(result);
-    if (!field(kHasLse)) return;
-    LocalTensor<float> lse = lses_.template AllocTensor<float>();
-    Duplicate(lse, weight, 8);
-    Ln(lse, lse, 8);
-    Adds(lse, lse, peak, 8);
-    if (!(weight > 0)) Duplicate(lse, __builtin_inff(), 8);  // no key at all
-    lses_.EnQue(lse);
-    lse = lses_.template DeQue<float>();
-    DataCopyPad(lse_[sequence(n, kLseAt) + at * field(kLseToken) + head * field(kLseHead)], lse, bytes_of<float>(1));
-    lses_.FreeTensor(lse);
   }
 
+  /// A number, kRow times and then changed, to the first `count` elements of a row of statistics.
+  template <typename Change>
+  __aicore__ inline void write(const GlobalTensor<float>& target, float value, uint32_t count, Change change) {
+    LocalTensor<float> row = lses_.template AllocTensor<float>();
+    Duplicate(row, value, kRow);
+    change(row);
+    store<float>(lses_, row, target, count);
+  }
+
+  const Plan plan_;
   const float scale_;
   uint32_t width_, second_, value_;
   TPipe pipe_;
-  GlobalTensor<int64_t> plan_;
   GlobalTensor<T> q_, k_, v_, q2_, k2_, out_;
   GlobalTensor<uint8_t> mask_;
   GlobalTensor<int32_t> table_;
-  GlobalTensor<float> lse_;
+  GlobalTensor<float> lse_, sums_;
   Input<T> rows_;
   Output<T> results_;
   Output<float> lses_;
@@ -213,8 +188,9 @@ class Attention {
 
 #define ATTENTION(name, T)                                                                                           \
   extern "C" __global__ __aicore__ void name(GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR q2, GM_ADDR k2, GM_ADDR mask,   \
-                                             GM_ADDR table, GM_ADDR out, GM_ADDR lse, GM_ADDR plan, float scale) {    \
-    mindtorch::Attention<T>(q, k, v, q2, k2, mask, table, out, lse, plan, scale).run();                              \
+                                             GM_ADDR table, GM_ADDR out, GM_ADDR lse, GM_ADDR sums, GM_ADDR plan,     \
+                                             float scale) {                                                           \
+    mindtorch::Attention<T>(q, k, v, q2, k2, mask, table, out, lse, sums, plan, scale).run();                        \
   }
 
 ATTENTION(attention_f32, float)

@@ -8,7 +8,8 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .._core import Tensor
-from ._attention import Problem, largest_plan, out_shapes, problem_of, run, shape_of
+from ._attention import Problem, Softmax, largest_plan, out_shapes, problem_of, shape_of
+from ._attention_run import run
 
 __all__ = [
     "fused_infer_attention_score",
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 
-def _refuse_given(name: str, given: dict[str, Any]) -> None:
+def refuse_given(name: str, given: dict[str, Any]) -> None:
     """Raises for arguments of the operator that nothing computes here."""
     named = [key for key, value in given.items() if value is not None and (isinstance(value, Tensor) or value != 0)]
     if named:
@@ -53,7 +54,7 @@ def _value_width(value: Tensor, layout: str, heads: int, key_heads: int, in_bloc
 def _into(problem: Problem, out: Sequence[Tensor], with_lse: bool, workspace: Tensor | None = None) -> None:
     if len(out) != 2:
         raise RuntimeError(f"attention: out: expected 2 tensors, got {len(out)}")
-    run(problem, out[0], out[1] if with_lse else None, workspace)
+    run(problem, out[0], Softmax(out[1] if with_lse else None), workspace)
 
 
 _V1 = "npu_fused_infer_attention_score"
@@ -80,7 +81,7 @@ def _problem_v1(query: Tensor, key: Tensor, value: Tensor, given: dict[str, Any]
         block_size=given.pop("block_size"),
         second=(given.pop("query_rope"), given.pop("key_rope")),
     )
-    _refuse_given(_V1, given)
+    refuse_given(_V1, given)
     return problem
 
 
@@ -104,7 +105,7 @@ def _problem_v2(query: Tensor, key: Tensor, value: Tensor, given: dict[str, Any]
         block_size=given.pop("block_size"),
         second=(given.pop("query_rope"), given.pop("key_rope")),
     )
-    _refuse_given(_V2, given)
+    refuse_given(_V2, given)
     return problem
 
 
@@ -220,7 +221,7 @@ def paged_attention(
         table=block_table,
         block_size=0,
     )
-    run(problem, out, None, workspace)
+    run(problem, out, Softmax(), workspace)
 
 
 def multi_head_latent_attention(q_nope: Tensor, *args: Any, **given: Any) -> Tensor:
@@ -246,7 +247,7 @@ def multi_head_latent_attention_out(
 ) -> Tensor:
     """npu_multi_head_latent_attention.out: keys are the latent and a rotary part, values the latent"""
     name = "npu_multi_head_latent_attention"
-    _refuse_given(name, given)
+    refuse_given(name, given)
     if q_nope.dim() != 3:
         raise RuntimeError(f"{name}: q_nope: expected 3 dimensions, got {q_nope.dim()}")
     problem = problem_of(
@@ -266,5 +267,5 @@ def multi_head_latent_attention_out(
         block_size=0,
         second=(q_rope, k_rope),
     )
-    run(problem, output, None)
+    run(problem, output, Softmax())
     return output
