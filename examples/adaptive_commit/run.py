@@ -123,10 +123,11 @@ def main() -> int:
                 measure(model, x, manner)
                 progress.update(bar, advance=1)
     hard = manners[0]
+    console.print("the fastest run of each, and what its command buffer did:", style="bold")
     for manner in manners:
         console.print(
             f"{manner.name:>24}: {1e3 * manner.seconds:7.3f} ms, {hard.seconds / manner.seconds:4.1f} times as fast, "
-            f"{manner.commits} commits and {manner.waits} waits of the buffer"
+            f"{manner.commits} commits and {manner.waits} waits"
         )
     agree = all(manner.values == hard.values for manner in manners)
     console.print(f"all manners {'agree' if agree else 'DO NOT agree'} to the last bit")
