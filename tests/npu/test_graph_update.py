@@ -158,7 +158,7 @@ def test_without_it_a_handled_operator_is_captured_as_any_other(ops, x):
     graph.replay()
     np.testing.assert_array_equal(values(out), 2 * np.arange(1, 5))
     assert str(refused(lambda: graph.update([{"factor": 2.0}]))) == (
-        "NPUGraph.update: 'factor' cannot be updated; the updatable arguments of the captured operators are none "
+        "NPUGraph.update: 'factor' cannot be updated; the arguments that can be are none "
         "(`graph: {update: [...]}` in YAML, `Library.register_graph`)"
     )
 
@@ -191,10 +191,11 @@ def test_what_an_update_refuses(ops, x):
         "NPUGraph.update: expected 1 mapping for all 2 updatable operators of the graph, or one for each, got 3"
     )
     assert str(refused(lambda: graph.update([{"factr": 1.0}]))) == (
-        "NPUGraph.update: 'factr' cannot be updated; the updatable arguments of the captured operators are factor, "
-        "lens (`graph: {update: [...]}` in YAML, `Library.register_graph`)"
+        "NPUGraph.update: 'factr' cannot be updated; the arguments that can be are lens, factor of "
+        "graph_update::scale_first (records 0, 1) (`graph: {update: [...]}` in YAML, `Library.register_graph`)"
     )
-    assert "of graph_update::scale_first are factor, lens" in str(refused(lambda: graph.update([{}, {"x": x}])))
+    message = str(refused(lambda: graph.update([{}, {"x": x}])))
+    assert "the arguments that can be are lens, factor of graph_update::scale_first (record 1) " in message
     assert str(refused(lambda: graph.update({"factor": 1.0}), TypeError)) == (
         "NPUGraph.update: expected a list of mappings of argument names to values, got 'factor'"
     )

@@ -214,7 +214,7 @@ class Updates(TorchDispatchMode):
         for record, payload in zip(records, payloads, strict=True):
             known.clear()
             changes.append(_changed(record, payload, known))
-            _refuse_unknown(payload, known, [record], record)
+            _refuse_unknown(payload, known, [record])
         return changes
 
     def _replace(self, changes: Sequence[_Change | None], library: Acl, stream: int) -> None:
@@ -258,7 +258,6 @@ def _run_again(record: DispatchRecord, change: _Change, library: Acl, stream: in
             finally:
                 _core.npu_stop_tape()
     except BaseException:
-        # With other tasks than the group's nothing is replaced.
         # With other tasks than the group's nothing is replaced.
         library.functions["aclmdlRICaptureTaskUpdateEnd"](stream)
         library.recent_message()
@@ -387,20 +386,25 @@ def _other_length(record: DispatchRecord, name: str, old: Any, new: Any) -> Valu
     )
 
 
-def _refuse_unknown(
-    payload: Mapping[str, Any],
-    known: set[str],
-    records: Sequence[DispatchRecord],
-    one: DispatchRecord | None = None,
-) -> None:
+def _refuse_unknown(payload: Mapping[str, Any], known: set[str], records: Sequence[DispatchRecord]) -> None:
+    """Raises ValueError for a key that none of the records takes, with those that they take."""
     unknown = sorted(payload.keys() - known, key=str)
     if unknown:
-        keys = sorted({key for record in records for key in record.update_keys()})
-        where, whose = ("", "the captured operators") if one is None else (f", record {one.number}", one.name)
+        takes: dict[tuple[str, str], list[int]] = {}
+        for record in records:
+            takes.setdefault((record.name, ", ".join(record.update_keys()) or "none"), []).append(record.number)
+        shown = [f"{keys} of {name} ({_counted(numbers)})" for (name, keys), numbers in takes.items()]
         raise ValueError(
-            f"NPUGraph.update{where}: {', '.join(map(repr, unknown))} cannot be updated; the updatable arguments of "
-            f"{whose} are {', '.join(keys) or 'none'} (`graph: {{update: [...]}}` in YAML, `Library.register_graph`)"
+            f"NPUGraph.update: {', '.join(map(repr, unknown))} cannot be updated; the arguments that can be are "
+            f"{'; '.join(shown) or 'none'} (`graph: {{update: [...]}}` in YAML, `Library.register_graph`)"
         )
+
+
+def _counted(numbers: Sequence[int]) -> str:
+    if len(numbers) == 1:
+        return f"record {numbers[0]}"
+    few = ", ".join(map(str, numbers[:5]))
+    return f"records {few}{', ...' if len(numbers) > 5 else ''}"
 
 
 def _named(record: DispatchRecord, names: Sequence[str], error: BaseException) -> BaseException:
