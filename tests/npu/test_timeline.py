@@ -311,6 +311,16 @@ def test_on_hardware_times_of_kernels_are_absent_and_the_trace_says_so(
     assert "kernels' times are absent" in trace["notes"][0]
 
 
+def test_copies_within_an_npu(tmp_path: Path, x: torch.Tensor) -> None:
+    """As a delegate makes them: asked for by the core itself."""
+    y = torch.empty_like(x)
+    with npu.profile(tmp_path / "trace.json"):
+        torch._core.npu_copy_within(y, x, x.nbytes)
+    events = traced(tmp_path / "trace.json")
+    assert [event["name"] for event in slices(events, "copy")] == ["copy aclrtMemcpyAsync"]
+    assert len(slices(events, "gpu_memcpy")) == 1
+
+
 def test_command_buffers(tmp_path: Path, x: torch.Tensor) -> None:
     buffer = npu.command_buffer()
     buffer.commit_and_wait()

@@ -3,11 +3,11 @@
 """NPU memory: a caching allocator ordered by streams, with private pools for captured graphs."""
 cimport cython
 from cpython.object cimport PyObject
-from libc.stdint cimport uintptr_t
+from libc.stdint cimport int64_t, uintptr_t
 
 from mindtorch_v2._core cimport (
-    KEY_NPU, MT_MAX_NPUS, Allocator, Tensor, acl, bind_acl, checked_npu, cold, mt_highest_bit, npu_enter, npu_error,
-    npu_recordings, npu_stream_of, set_allocator,
+    KEY_NPU, MT_MAX_NPUS, WATCH_PROFILE, Allocator, Tensor, acl, bind_acl, checked_npu, cold, mt_highest_bit, npu_enter, npu_error,
+    npu_recordings, npu_stream_of, set_allocator, watched,
 )
 
 from mindtorch_v2._core import OutOfMemoryError, npu_current_device, npu_note
@@ -281,14 +281,22 @@ def npu_record_stream(Tensor t not None, uintptr_t stream):
     npu_allocator.used_on(t.storage.data, <void*>stream)
 
 
+cdef inline int64_t profiled(str category, str name) except -2:
+    """Begins a span of a profile, where there is one; `cold.close_span` ends it."""
+    return cold.open_span(category, name) if watched & WATCH_PROFILE else -1
+
+
 def npu_replay(uintptr_t model):
     """Queues a captured graph, by its handle, on the current stream of the thread's NPU."""
     cdef int status, index = npu_current_device()
     cdef void* stream
+    cdef int64_t span
     cold.release_held()
     npu_enter(index)
     stream = npu_stream_of(index)
+    span = profiled("replay", "aclmdlRIExecuteAsync")
     status = acl.execute(<void*>model, stream)
+    cold.close_span(span)
     if status != 0:
         raise npu_error(status, "aclmdlRIExecuteAsync")
     npu_note(index, <uintptr_t>stream, "a captured graph")
@@ -302,9 +310,12 @@ def npu_copy_within(Tensor destination not None, Tensor source not None, size_t 
     """Queues a copy of bytes between contiguous tensors of one NPU on its current stream."""
     cdef int status, index = destination.dev.index_code, previous = npu_enter(index)
     cdef void* stream
+    cdef int64_t span
     cold.release_held()
     stream = npu_stream_of(index)
+    span = profiled("copy", "aclrtMemcpyAsync")
     status = acl.copy(first_byte(destination), nbytes, first_byte(source), nbytes, ACL_DEVICE_TO_DEVICE, stream)
+    cold.close_span(span)
     npu_enter(previous)
     if status != 0:
         raise npu_error(status, "aclrtMemcpyAsync")
