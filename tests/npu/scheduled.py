@@ -48,6 +48,14 @@ def softshrink(op, x, lambd):
     op.launch("NPU", _shrink["softshrink"], x.contiguous(), out, f32(lambd), u32(x.numel()), context())
 
 
+@lib.operator("bounded(Tensor x, float lambd) -> Tensor")
+def bounded(op, x, lambd):
+    """``softshrink`` of a bound that is checked, in a program of its own."""
+    op.check(lambd >= 0)
+    out = op.returns(like(x))
+    op.launch("NPU", _shrink["softshrink"], x.contiguous(), out, f32(lambd), u32(x.numel()), context())
+
+
 @lib.operator("busy(Tensor x, int rounds) -> Tensor")
 def busy(op, x, rounds):
     """``x + 1``, slowly; not told anything."""

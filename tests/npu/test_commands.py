@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ import pytest
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import nn, npu
+from mindtorch_v2.npu import ExecutionPlan, Operation, PlanError
 from tests.npu import scheduled
 from tests.npu.conftest import Gate, simulator_only
 from tests.npu.scheduled import CPU, DELEGATE, END, KERNEL, NPU, UNKNOWN, told
@@ -445,6 +447,48 @@ def test_a_kernel_that_raises_in_the_middle_leaves_the_rest():
             OPS.fails(OPS.softshrink(x))
         OPS.softshrink(x)
     assert log == [shrink, shrink, COMMIT, WAIT]
+
+
+@BOTH
+def test_a_program_that_raises_leaves_the_run_in_order(way):
+    """An operator whose kernel is a program notices itself: also where a check of it, or the plan, refuses the call."""
+    x, log = numbers(), []
+
+    def run(x):
+        first = OPS.bounded(x, 0.5)
+        with contextlib.suppress(RuntimeError):
+            OPS.bounded(x, -1.0)
+        return OPS.tell(OPS.bounded(first, 0.25))
+
+    plan = ExecutionPlan(
+        tuple(
+            Operation(f"scheduled_tests::{name}", "npu:0", False, ((16,),), ((16,),))
+            for name in (*3 * ["bounded"], "tell")
+        )
+    )
+    for _ in range(2):
+        with torch.npu.lookahead(log) if way == "lookahead" else plan.follow(log):
+            result = run(x)
+        found = told(result)
+        assert (found["position"], found["next"], found["commit_and_continue"]) == (3, END, 0)
+        assert log == [*2 * [encode("scheduled_tests::bounded")], encode("scheduled_tests::tell"), COMMIT, WAIT]
+        log.clear()
+
+
+def test_a_departure_of_a_program_leaves_the_run_in_order():
+    x, log = numbers(), []
+    plan = torch.npu.plan(lambda x: OPS.bounded(OPS.bounded(x, 0.5), 0.5), x)
+    with plan.follow(log):
+        first = OPS.bounded(x, 0.5)
+        with pytest.raises(PlanError, match="another operator at operation 1"):
+            torch.relu(first)
+        with pytest.raises(RuntimeError, match="expected lambd to be at least 0"):  # the planned one, which fails
+            OPS.bounded(first, -1.0)
+        with pytest.raises(PlanError, match="the plan has 2 operations"):
+            OPS.bounded(first, 0.5)
+    assert log == [encode("scheduled_tests::bounded"), COMMIT, WAIT]
+    assert not torch._core.in_run()
+    assert told(OPS.tell(x))["position"] == -1
 
 
 def test_what_fails_when_it_is_queued_is_told_by_the_next_operation():

@@ -17,7 +17,11 @@ from benchmarks import sanitized
 from benchmarks.sanitized import THREAD, missing_tool
 
 CASES = ("kernels", "gradients", "interrupts", "queues")
-TESTS = ("runtime/test_threads.py", "runtime/test_autograd_engine.py", "npu/test_streams.py")
+TESTS = (
+    "runtime/test_threads.py", "runtime/test_autograd_engine.py", "npu/test_streams.py",
+    "npu/test_commands.py", "npu/test_plan.py", "npu/test_delegates.py", "npu/test_timeline.py",
+    "npu/test_graphs.py", "npu/test_graph_handlers.py", "npu/test_graph_update.py", "npu/test_graphed_callables.py",
+)  # fmt: skip
 TIME_LIMIT = 600.0
 
 pytestmark = pytest.mark.skipif(missing_tool() is not None, reason="needs cmake, ninja and gcc")
@@ -60,10 +64,11 @@ def test_nothing_is_reached_by_two_threads_at_once(stage: Path, repo_root: Path,
     assert result.returncode == 0, result.stdout[-8000:]
 
 
-def test_the_tests_of_threads_run_clean(stage: Path, repo_root: Path) -> None:
-    paths = [str(repo_root / "tests" / name) for name in TESTS]
+@pytest.mark.parametrize("name", TESTS)
+def test_the_tests_of_threads_run_clean(stage: Path, repo_root: Path, name: str) -> None:
     options = ["-q", "--capture=sys", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
-    result = child(stage, repo_root, f"import pytest\nsys.exit(pytest.main({[*options, *paths]!r}))\n")
+    path = str(repo_root / "tests" / name)
+    result = child(stage, repo_root, f"import pytest\nsys.exit(pytest.main({[*options, path]!r}))\n")
     assert result.returncode == 0, result.stdout[-8000:]
 
 
