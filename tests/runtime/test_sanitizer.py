@@ -21,11 +21,6 @@ TESTS = (
     "test_torch_semantics.py", "test_torch_semantics_function.py", "test_leaf_nodes.py",
     "../definitions/test_language.py", "../definitions/test_operators.py",
 )  # fmt: skip
-# Runs of operations and captured graphs, whose tests keep simulated NPUs, and so leave much that no leak check is for.
-SCHEDULING = (
-    "test_commands.py", "test_plan.py", "test_delegates.py", "test_timeline.py", "test_graphs.py",
-    "test_graph_handlers.py", "test_graph_update.py", "test_graphed_callables.py",
-)  # fmt: skip
 # Without a test that asks PyTorch for something that ours does not have.
 OPTIONS = (
     "-q",
@@ -88,13 +83,6 @@ assert status == 0, status
 assert leaks() == 0
 """
     result = child(sanitized, repo_root, code)
-    assert result.returncode == 0, result.stdout[-8000:]
-
-
-@pytest.mark.parametrize("name", SCHEDULING)
-def test_the_tests_of_scheduling_run_clean(sanitized: Path, repo_root: Path, name: str) -> None:
-    path = str(repo_root / "tests/npu" / name)
-    result = child(sanitized, repo_root, f"import pytest\nassert pytest.main({[*OPTIONS, path]!r}) == 0\n")
     assert result.returncode == 0, result.stdout[-8000:]
 
 
