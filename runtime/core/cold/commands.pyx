@@ -93,11 +93,17 @@ cdef str _name_of(object function):
     return str(getattr(function, "__name__", None) or type(function).__name__)
 
 
-cdef object note(str what, int index, str name):
-    """For who reads along; None otherwise."""
-    cdef void* run = thread_state().run
-    if run != NULL and (<Run>run).log is not None:
-        (<Run>run).log.append((what, f"npu:{index}", name))
+cdef int logged = 0                      # runs under way that somebody reads along with
+
+
+cdef int note(str what, int index, str name) except -1:
+    """For who reads along with the thread's run."""
+    cdef void* run
+    if logged:
+        run = thread_state().run
+        if run != NULL and (<Run>run).log is not None:
+            (<Run>run).log.append((what, f"npu:{index}", name))
+    return 0
 
 
 cdef int64_t profiled(str what, int index, str name) except -2:
@@ -118,7 +124,8 @@ cdef int encode_operation(CommandBuffer self, void* stream, str name) except -1:
     self.stream = stream
     self.encoded += 1
     note("encode", self.index, name)
-    cold.close_span(profiled("encode", self.index, name))        # a mark: the work was queued before
+    if watched & WATCH_PROFILE:
+        cold.close_span(profiled("encode", self.index, name))    # a mark: the work was queued before
     if self.encoded >= self.bound:
         adapt(self)
         commit(self)
@@ -429,17 +436,21 @@ cdef class Run:
 
     def begin(self):
         """The calling thread's operations are this run's from now on, until ``end``."""
+        global logged
         if self.begun:
             raise RuntimeError("this run has begun already: make another one for each")
         release_held()                                   # of the run outside
         self.begun, self.table, self.outer = True, buffers.table, thread_state().run
         self.outer_context = kernel_context()[0]
         reset_context(self)
+        if self.log is not None:
+            logged += 1
         Py_INCREF(self)
         thread_state().run = <void*>self
 
     def end(self):
         """Queues what is held back, commits and waits; then nothing is followed any more. Raises what that raises."""
+        global logged
         if thread_state().run != <void*>self:
             raise RuntimeError("this run is not the innermost one of this thread: runs end where they began, inner ones first")
         try:
@@ -450,6 +461,8 @@ cdef class Run:
                 wait_for_all(self.table)
         finally:
             thread_state().run = self.outer
+            if self.log is not None:
+                logged -= 1
             kernel_context()[0] = self.outer_context
             Py_DECREF(self)
 
@@ -545,18 +558,17 @@ cdef int arrive(Run run, int kind, int code, int index, str what) except -1:
     told.encoded = <int32_t>buffer_of(run, index).encoded if code == KEY_NPU else 0
     run.position += 1
     if run.course is None:
-        tell(run, MT_NEXT_UNKNOWN, 0, -1)
+        tell(run, told, MT_NEXT_UNKNOWN, 0, -1)
     elif run.position == run.course.count:
-        tell(run, MT_NEXT_END, 0, -1)
+        tell(run, told, MT_NEXT_END, 0, -1)
     else:
         following = &run.course.steps[run.position]
-        tell(run, following.kind, following.code, following.index)
+        tell(run, told, following.kind, following.code, following.index)
     return 0
 
 
-cdef int tell(Run run, int kind, int code, int index) except -1:
+cdef inline int tell(Run run, mt_context* told, int kind, int code, int index) except -1:
     """What the open operation is told of its next."""
-    cdef mt_context* told = kernel_context()
     told.next, told.next_device, told.next_device_index = kind, code, index
     told.commit_and_continue = kind == MT_NEXT_UNKNOWN or kind != MT_NEXT_END and continues(run, code, index)
     return 0
@@ -648,7 +660,7 @@ cdef int release(Run run, int kind, int code, int index) except -1:
     kernel, args, views, call = run.held_kernel, run.held_args, run.held_views, run.held_call
     run.holds = False
     run.held_kernel = run.held_args = run.held_views = run.held_call = None
-    tell(run, kind, code, index)
+    tell(run, kernel_context(), kind, code, index)
     run.inside, run.viewing = True, False
     try:
         if call is not None:
