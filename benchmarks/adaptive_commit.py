@@ -39,7 +39,7 @@ _kernels = KernelLauncher.from_source("softshrink", [EXAMPLE / "softshrink.cpp"]
 def softshrink(op: Any, x: Any, lambd: Any) -> None:
     """The example's kernel, which takes a context."""
     out = op.returns(like(x))
-    op.launch("NPU", _kernels["softshrink"], x.contiguous(), out, f32(lambd), u32(x.numel()), context(), block_dim=2)
+    op.launch("NPU", _kernels["softshrink"], x.contiguous(), out, f32(lambd), u32(x.numel()), context(), block_dim=1)
 
 
 class Body(nn.Module):
