@@ -3,31 +3,15 @@
 
 from mindtorch_v2.library import on_first_use
 
-from . import (
-    attention,
-    comparison,
-    creation,
-    functional,
-    indexing,
-    linalg,
-    nn,
-    pointwise_binary,
-    pointwise_ternary,
-    pointwise_unary,
-    reduction,
-    shape,
-)
+from . import attention, comparison, creation, indexing, linalg, pointwise_binary, pointwise_unary, reduction, shape
 
 __all__ = [
     "attention",
     "comparison",
     "creation",
-    "functional",
     "indexing",
     "linalg",
-    "nn",
     "pointwise_binary",
-    "pointwise_ternary",
     "pointwise_unary",
     "reduction",
     "shape",
@@ -152,6 +136,37 @@ on_first_use(
             aten::trapezoid:f
             aten::trapz:f
         """,
+        "functional": """
+            aten::alias_copy:f
+            aten::as_strided_copy:f
+            aten::as_strided_scatter:fm
+            aten::detach_copy:f
+            aten::expand_copy:f
+            aten::permute_copy:f
+            aten::select_copy:f
+            aten::select_scatter:fm
+            aten::slice_copy:f
+            aten::slice_scatter:fm
+            aten::squeeze_copy:f
+            aten::t_copy:f
+            aten::transpose_copy:f
+            aten::unsqueeze_copy:f
+            aten::view_copy:f
+        """,
+        "nn": """
+            aten::_log_softmax:f
+            aten::_log_softmax_backward_data:f
+            aten::_softmax:f
+            aten::_softmax_backward_data:f
+            aten::embedding:f
+            aten::linear:f
+            aten::log_softmax:fm
+            aten::mse_loss:f
+            aten::nll_loss:f
+            aten::nll_loss_backward:f
+            aten::nll_loss_forward:f
+            aten::softmax:fm
+        """,
         "ordering": """
             aten::_unique2:f
             aten::argsort:fm
@@ -256,6 +271,25 @@ on_first_use(
             aten::special_xlogy:f
             aten::xlogy:fm
             aten::xlogy_:fm
+        """,
+        "pointwise_ternary": """
+            aten::addcdiv:fm
+            aten::addcdiv_:m
+            aten::addcmul:fm
+            aten::addcmul_:m
+            aten::clamp:fm
+            aten::clamp_:fm
+            aten::clamp_max:fm
+            aten::clamp_max_:fm
+            aten::clamp_min:fm
+            aten::clamp_min_:fm
+            aten::clip:fm
+            aten::clip_:fm
+            aten::lerp:fm
+            aten::lerp_:m
+            aten::masked_fill:fm
+            aten::masked_fill_:m
+            aten::where:fm
         """,
         "products": """
             aten::addbmm:fm

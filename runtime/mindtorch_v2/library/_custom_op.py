@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar, overload
@@ -33,7 +32,6 @@ DeviceTypes = str | Sequence[str] | None
 Tags = str | Sequence[str] | None
 
 _handles: dict[str, CustomOpHandle] = {}
-_log = logging.getLogger(__name__)
 
 
 class CustomOpHandle:
@@ -91,10 +89,10 @@ class CustomOpHandle:
         key = device_key(device_type)
         action = "enable" if enabled else "disable"
         if not any(k.function for k in registrations(self._opoverload, key)):
-            _log.warning("Attempted to %s kernel for %s but no kernel was registered for it.", action, device_type)
+            _log("Attempted to %s kernel for %s but no kernel was registered for it.", action, device_type)
         before = suspend(self._opoverload, key, not enabled)
         if before is not enabled:
-            _log.warning("Attempted to %s kernel for %s but it was already %sd.", action, device_type, action)
+            _log("Attempted to %s kernel for %s but it was already %sd.", action, device_type, action)
         try:
             yield
         finally:
@@ -293,3 +291,9 @@ def _require_choice_of_device(schema: Schema, device_types: DeviceTypes) -> None
             "Functions without tensor inputs are required to have a `device: torch.device` argument, by which the "
             f"kernel is chosen. Got: {schema}"
         )
+
+
+def _log(message: str, *values: object) -> None:
+    import logging  # a tenth of what importing this package takes; nobody else here needs it
+
+    logging.getLogger(__name__).warning(message, *values)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import logging
 import os
 from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_float, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
@@ -19,8 +18,6 @@ from typing import Any
 from .._core import npu_current_device, npu_recent_launches, span
 from . import elf, paths
 from .errors import NpuError, explain
-
-_log = logging.getLogger("mindtorch_v2.npu")
 
 HOST_TO_HOST, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE = range(4)
 HBM = 1
@@ -207,7 +204,10 @@ def library() -> Acl:
     code = acl.functions["aclInit"](None)
     if code not in (0, ALREADY_INITIALISED):
         raise acl.error(code, "aclInit")
-    _log.info("NPU library: %s (%s)", acl.path, "the simulated NPU" if acl.simulated else "CANN")
+    import logging  # here, as a program that uses no NPU starts without it
+
+    log = logging.getLogger("mindtorch_v2.npu")
+    log.info("NPU library: %s (%s)", acl.path, "the simulated NPU" if acl.simulated else "CANN")
     return acl
 
 
