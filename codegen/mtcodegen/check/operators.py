@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import json
 import pathlib
+import sys
 from collections.abc import Iterable, Mapping, Set
 
 import opschema
@@ -13,7 +16,8 @@ from mtcodegen.entries.front import declared_schemas
 from mtcodegen.entries.model import OpSpec
 from mtcodegen.expr import OperatorTable
 from mtcodegen.findings.source import Source
-from mtcodegen.system.paths import data_folder
+from mtcodegen.system.cache import add_files, keep, kept
+from mtcodegen.system.paths import PACKAGE, data_folder
 
 __all__ = ["operator_table", "table_of"]
 
@@ -22,26 +26,52 @@ def operator_table(specs: Iterable[OpSpec], own_files: Set[pathlib.Path]) -> Ope
     """Schemas of ``specs``, and of the built-in operators outside ``own_files`` where a formula could need them."""
     specs = list(specs)
     own = {spec.schema.qualname: spec.schema for spec in specs}
-    if any(spec.backward is not None or spec.examples or any(composed(spec)) for spec in specs):
-        own = {**_built_in(own_files), **own}
-    return OperatorTable(own)
+    wanted = any(spec.backward is not None or spec.examples or any(composed(spec)) for spec in specs)
+    return OperatorTable(own, _built_in(frozenset(own_files)) if wanted else None)
 
 
 def table_of(schemas: Iterable[opschema.Schema]) -> OperatorTable:
     """``schemas``, and those of the built-in operators."""
-    return OperatorTable({**_built_in(set()), **{schema.qualname: schema for schema in schemas}})
+    return OperatorTable({schema.qualname: schema for schema in schemas}, _built_in(frozenset()))
 
 
-def _built_in(own_files: Set[pathlib.Path]) -> dict[str, opschema.Schema]:
-    schemas: dict[str, opschema.Schema] = {}
-    for path in sorted(data_folder("ops_yaml").rglob("*.yaml")):
-        if path.resolve() not in own_files:
-            source = read(path, path.name)[0]
-            schemas |= {} if source is None else _declared(source.text)
+def _built_in(own_files: Set[pathlib.Path]) -> Mapping[str, str]:
+    """The schemas of the built-in operators, as text, by qualified name; but for those of some files.
+
+    To read them takes longer than to generate a hundred operators. So they are kept in the user's cache folder under a
+    hash of the files, and of the code that makes schemas of them.
+    """
+    files = [path for path in sorted(data_folder("ops_yaml").rglob("*.yaml")) if path.resolve() not in own_files]
+    found = hashlib.sha256(sys.version.encode())
+    try:
+        add_files(found, [*_readers(), *files])
+    except OSError:
+        return _declared(files)
+    text = kept(_FOLDER, found.hexdigest())
+    if text is not None:
+        return json.loads(text)  # type: ignore[no-any-return]
+    schemas = _declared(files)
+    keep(_FOLDER, found.hexdigest(), json.dumps(schemas), _MOST)
+    return schemas
+
+
+_FOLDER, _MOST = "schemas", 8  # of the cache; how many are kept
+
+
+def _readers() -> list[pathlib.Path]:
+    folders = [PACKAGE / "document", PACKAGE / "entries", pathlib.Path(opschema.__file__).parent]
+    return sorted(path for folder in folders for path in folder.glob("*.py"))
+
+
+def _declared(files: Iterable[pathlib.Path]) -> dict[str, str]:
+    """Read from the files, whose faults are reported when they are checked themselves."""
+    schemas: dict[str, str] = {}
+    for path in files:
+        source = read(path, path.name)[0]
+        schemas |= {} if source is None else _schemas_in(source.text)
     return schemas
 
 
 @functools.lru_cache(maxsize=64)  # `watch` checks again and again in one process
-def _declared(text: str) -> Mapping[str, opschema.Schema]:
-    """The schemas in a built-in file by qualified name. Its faults are reported when that file itself is checked."""
-    return {schema.qualname: schema for schema in declared_schemas(Source("", text))}
+def _schemas_in(text: str) -> Mapping[str, str]:
+    return {schema.qualname: str(schema) for schema in declared_schemas(Source("", text))}

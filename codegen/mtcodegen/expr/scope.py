@@ -18,17 +18,22 @@ __all__ = ["OperatorTable", "Scope", "gradient_names", "output_names", "scope_fo
 
 
 class OperatorTable(Mapping[str, opschema.Schema]):
-    """Schemas by ``ns::name.overload``, with the overloads of one operator together. Build it once a run."""
+    """Schemas by ``ns::name.overload``, with the overloads of one operator together. Build it once a run.
 
-    def __init__(self, schemas: Mapping[str, opschema.Schema]) -> None:
+    ``texts`` are further ones, by the same names, that are parsed when they are looked at: most of a run's are not.
+    """
+
+    def __init__(self, schemas: Mapping[str, opschema.Schema], texts: Mapping[str, str] | None = None) -> None:
         self._schemas = dict(schemas)
-        self._packets: dict[str, list[opschema.Schema]] = {}
+        self._texts = texts or {}
+        self._names = {**self._texts, **self._schemas}
+        self._packets: dict[str, list[str]] = {}
         self._signatures: dict[str, OperatorSignature] = {}
         self.namespaces: set[str] = set()
-        for schema in self._schemas.values():
-            namespace = schema.namespace or "aten"
-            self.namespaces.add(namespace)
-            self._packets.setdefault(f"{namespace}::{schema.name}", []).append(schema)
+        for qualname in self._names:
+            namespace, _, name = qualname.rpartition("::")
+            self.namespaces.add(namespace or "aten")
+            self._packets.setdefault(f"{namespace or 'aten'}::{name.partition('.')[0]}", []).append(qualname)
 
     @classmethod
     def of(cls, schemas: Mapping[str, opschema.Schema]) -> OperatorTable:
@@ -37,7 +42,7 @@ class OperatorTable(Mapping[str, opschema.Schema]):
 
     def overloads(self, namespace: str, name: str, overload: str = "") -> Sequence[opschema.Schema]:
         """The overloads of an operator, or the one asked for, ``default`` without a name; empty where there is none."""
-        found = self._packets.get(f"{namespace}::{name}", [])
+        found = [self[qualname] for qualname in self._packets.get(f"{namespace}::{name}", [])]
         return [schema for schema in found if (schema.overload or "default") == overload] if overload else found
 
     def signature(self, schema: opschema.Schema) -> OperatorSignature:
@@ -53,13 +58,16 @@ class OperatorTable(Mapping[str, opschema.Schema]):
         return list(self._packets)
 
     def __getitem__(self, key: str) -> opschema.Schema:
-        return self._schemas[key]
+        found = self._schemas.get(key)
+        if found is None:
+            found = self._schemas[key] = opschema.parse_schema(self._texts[key])
+        return found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._schemas)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._schemas)
+        return len(self._names)
 
 
 @dataclass(frozen=True)

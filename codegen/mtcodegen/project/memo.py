@@ -14,7 +14,7 @@ import pathlib
 import sys
 from collections.abc import Sequence
 
-from mtcodegen.system.cache import keep, kept
+from mtcodegen.system.cache import add_files, keep, kept
 from mtcodegen.system.paths import PACKAGE, data_folder
 from mtcodegen.targets.job import Generated, Job
 
@@ -30,14 +30,13 @@ def key_of(jobs: Sequence[Job]) -> str | None:
     """The hash of everything that a run reads; None where something cannot be read, which the run itself will say."""
     found = hashlib.sha256(sys.version.encode())
     try:
-        for path in _own_files():
-            _add(found, path)
+        add_files(found, _own_files())
         for job in jobs:
             found.update(repr((job.target, job.package, str(job.folder.resolve()))).encode())
             for item in job.inputs:
                 found.update(repr((item.name, str(item.path.resolve()))).encode())
                 if item.path.is_file():
-                    _add(found, item.path)
+                    add_files(found, [item.path])
     except (OSError, UnicodeEncodeError):
         return None
     return found.hexdigest()
@@ -51,12 +50,6 @@ def _own_files() -> list[pathlib.Path]:
     own = {path for folder in folders for path in folder.rglob("*") if path.suffix in _SUFFIXES}
     others = [importlib.util.find_spec(name) for name in ("yaml", "jinja2")]  # ``__init__.py`` has the version
     return sorted(own | {pathlib.Path(spec.origin) for spec in others if spec is not None and spec.origin})
-
-
-def _add(found: hashlib._Hash, path: pathlib.Path) -> None:
-    data = path.read_bytes()
-    found.update(f"{path}\0{len(data)}\0".encode())
-    found.update(data)
 
 
 def recall(jobs: Sequence[Job], key: str) -> list[Generated] | None:

@@ -6,10 +6,19 @@ import contextlib
 import hashlib
 import os
 import pathlib
+from collections.abc import Iterable
 
 from mtcodegen.system.wholefile import write_whole
 
-__all__ = ["keep", "kept"]
+__all__ = ["add_files", "keep", "kept"]
+
+
+def add_files(found: hashlib._Hash, paths: Iterable[pathlib.Path]) -> None:
+    """Adds files to a hash, by name and content. Raises OSError where one cannot be read."""
+    for path in paths:
+        data = path.read_bytes()
+        found.update(f"{path}\0{len(data)}\0".encode())
+        found.update(data)
 
 
 def kept(folder: str, name: str) -> str | None:
