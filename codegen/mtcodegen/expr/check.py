@@ -417,6 +417,9 @@ class _Checker(NameChecker):
             return call, self._unknown_function(function, path)
         operator = Operator(namespace, name, overload, offset=function.offset, length=function.length)
         resolved = Call(operator, call.arguments, call.keywords, offset=call.offset, length=call.length)
+        written = {keyword.name for keyword in call.keywords}
+        # What writes to a tensor that nobody named was not meant.
+        schemas = [s for s in schemas if written.issuperset(a.name for a in s.out_arguments)] or schemas
         return resolved, self._operator_type(f"{namespace}::{name}", schemas, arguments, overload)
 
     def _operator_type(

@@ -30,10 +30,11 @@ class OperatorTable(Mapping[str, opschema.Schema]):
         self._packets: dict[str, list[str]] = {}
         self._signatures: dict[str, OperatorSignature] = {}
         self.namespaces: set[str] = set()
-        for qualname in self._names:
-            namespace, _, name = qualname.rpartition("::")
+        for key in self._names:
+            schema = self._schemas.get(key)
+            namespace, _, name = (key if schema is None else schema.qualname).rpartition("::")
             self.namespaces.add(namespace or "aten")
-            self._packets.setdefault(f"{namespace or 'aten'}::{name.partition('.')[0]}", []).append(qualname)
+            self._packets.setdefault(f"{namespace or 'aten'}::{name.partition('.')[0]}", []).append(key)
 
     @classmethod
     def of(cls, schemas: Mapping[str, opschema.Schema]) -> OperatorTable:
@@ -42,7 +43,7 @@ class OperatorTable(Mapping[str, opschema.Schema]):
 
     def overloads(self, namespace: str, name: str, overload: str = "") -> Sequence[opschema.Schema]:
         """The overloads of an operator, or the one asked for, ``default`` without a name; empty where there is none."""
-        found = [self[qualname] for qualname in self._packets.get(f"{namespace}::{name}", [])]
+        found = [self[key] for key in self._packets.get(f"{namespace}::{name}", [])]
         return [schema for schema in found if (schema.overload or "default") == overload] if overload else found
 
     def signature(self, schema: opschema.Schema) -> OperatorSignature:
