@@ -375,6 +375,10 @@ def unfold_backward(grad_in: Tensor, input_sizes: Sequence[int], dim: int, size:
     if not input_sizes:
         single: Tensor = grad_in.sum()
         return single
+    if grad_in.dim() != len(input_sizes) + 1:
+        raise RuntimeError(
+            f"unfold_backward: expected a gradient of {len(input_sizes) + 1} dimensions, got {grad_in.dim()}"
+        )
     count = grad_in.shape[d]
     starts = aten.arange(0, count * step, step, device=grad_in.device) if count else aten.zeros([0], dtype=_I64)
     index = (starts.unsqueeze(1) + aten.arange(size, device=grad_in.device)).reshape((-1,))

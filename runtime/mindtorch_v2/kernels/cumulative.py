@@ -194,6 +194,8 @@ def diff(
 
 # ---------------------------------------------------------------- the area below points
 def _ordinates(y: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    if not y.dim():
+        raise IndexError("trapezoid: a tensor without dimensions has no points next to one another")
     size = y.shape[dim]
     return y.narrow(dim, 0, max(size - 1, 0)), y.narrow(dim, min(1, size), max(size - 1, 0))
 
@@ -221,7 +223,7 @@ def _step(x: Tensor, d: int) -> Tensor:
 def trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
     """The area below points, by trapezoids between them."""
     d = wrap_dim(dim, y.dim())
-    if not y.shape[d]:
+    if y.dim() and not y.shape[d]:
         return y.new_zeros([n for k, n in enumerate(y.shape) if k != d])  # type: ignore[no-any-return]
     before, after = _ordinates(y, d)
     result: Tensor = ((before + after) * _widths("trapezoid", y, x, d)).sum([d]) / 2.0
@@ -231,7 +233,7 @@ def trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
 def trapezoid_dx(y: Tensor, *, dx: Any = 1, dim: int = -1) -> Tensor:
     """As `trapezoid`, of points ``dx`` apart."""
     d = wrap_dim(dim, y.dim())
-    if not y.shape[d]:
+    if y.dim() and not y.shape[d]:
         return y.new_zeros([n for k, n in enumerate(y.shape) if k != d])  # type: ignore[no-any-return]
     before, after = _ordinates(y, d)
     result: Tensor = (before + after).sum([d]) * (dx / 2.0)

@@ -142,6 +142,8 @@ def nanmedian(self: Tensor) -> Tensor:
 
 
 def _middle(name: str, self: Tensor) -> Tensor:
+    if self.is_complex():
+        raise NotImplementedError(f"{name}(): complex numbers have no order; got {self.dtype}")
     flat = self.reshape((-1,))
     if not self.numel():
         if not self.is_floating_point():

@@ -378,7 +378,6 @@ def masked_select(self: Tensor, mask: Tensor) -> Tensor:
 
 def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Elements of ``source``, in their order, where a mask holds."""
-    import numpy as np
 
     if self.dtype is not source.dtype:
         raise RuntimeError(
@@ -386,7 +385,7 @@ def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         )
     if mask.dtype is not _BOOL:
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype}")
-    where = np.broadcast_to(bits(mask), tuple(self.shape))
+    where = bits(mask.expand(self.shape))
     count = int(where.sum())
     if count > source.numel():
         raise RuntimeError("Number of elements of source < number of ones in mask")

@@ -49,7 +49,7 @@ def _of_one(name: str, function: Callable[[Any, Any], Any] | None = None) -> Cal
         array = _floats(self.to(target))
         with _quiet():
             found = getattr(_scipy(), name)(array) if function is None else function(_scipy(), array)
-        return as_tensor(found, target)
+            return as_tensor(found, target)
 
     kernel.__name__ = kernel.__qualname__ = name
     kernel.__doc__ = f"SciPy's ``{name}`` of each element."
@@ -60,11 +60,12 @@ def _of_two(name: str, function: Callable[[Any, Any, Any], Any] | None = None) -
     """As `_of_one`, of two tensors."""
 
     def kernel(self: Tensor, other: Tensor) -> Tensor:
+        _core.broadcast_shapes(self.shape, other.shape)  # which says what does not fit
         target = _dtype(self, other)
         first, second = _floats(self.to(target)), _floats(other.to(target))
         with _quiet():
             found = getattr(_scipy(), name)(first, second) if function is None else function(_scipy(), first, second)
-        return as_tensor(found, target)
+            return as_tensor(found, target)
 
     kernel.__name__ = kernel.__qualname__ = name
     kernel.__doc__ = f"SciPy's ``{name}`` of elements."
@@ -157,6 +158,7 @@ def nextafter_half(self: Tensor, other: Tensor) -> Tensor:
     """The next number in half precision: as NumPy has it, or by one more or less of the bits."""
     import numpy as np
 
+    _core.broadcast_shapes(self.shape, other.shape)
     if self.dtype is not _BF16:
         return as_tensor(np.nextafter(as_array(self), as_array(other)), self.dtype)
     first, second = np.broadcast_arrays(as_array(self), as_array(other))
