@@ -448,7 +448,9 @@ def positive(op, self):
 @_lib.operator("signbit(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _signbit_default(op, self):
     """Whether each element has a minus sign, that of -0 included."""
-    op.check(none_of(self.is_complex()), message="signbit is not supported for complex tensors.")
+    op.check(
+        none_of(self.is_complex()), message="signbit is not implemented for complex tensors.", error=NotImplementedError
+    )
     out = op.returns(empty(self.shape, torch.bool, self))
     op.launch("CPU", _libmindtorch_cpu["mt_signbit"], desc(self), desc(out))
     op.not_differentiable()

@@ -12,6 +12,9 @@ cdef int word_step(Program p, Frame* f, Step* s) except -1:
     elif code == STEP_INT:
         w[s.made].i = to_int64(<object>f.objects[s.a], p.op.sig.qualname)
     elif code == STEP_FLOAT:
+        if PyComplex_Check(<object>f.objects[s.a]):
+            raise RuntimeError(f"{p.op.sig.qualname}: value cannot be converted to type double without overflow: "
+                               f"{<object>f.objects[s.a]}")
         w[s.made].d = PyFloat_AsDouble(<object>f.objects[s.a])
     elif code == STEP_BOOL:
         w[s.made].i = <object>f.objects[s.a] is True

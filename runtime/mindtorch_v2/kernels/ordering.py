@@ -37,7 +37,7 @@ def _taken(self: Tensor, order: Any, d: int) -> Tensor:
 def refuse_complex(name: str, self: Tensor) -> None:
     """Complex numbers have no order."""
     if self.is_complex():
-        raise RuntimeError(f"{name}(): complex numbers have no order; got {self.dtype}")
+        raise NotImplementedError(f"{name}(): complex numbers have no order; got {self.dtype}")
 
 
 def sort(self: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:

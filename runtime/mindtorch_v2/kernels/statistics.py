@@ -9,6 +9,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._functional import norm, std, var
+from .._numbers import as_element
 from .._ops import ops
 from ._arrays import as_array, as_tensor, moved
 from .reduction import wrap_dim, wrap_dims
@@ -396,6 +397,7 @@ def histc(self: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
 
 def _ends(array: Any, low: Any, high: Any, margin: float) -> tuple[float, float]:
     """The ends of a range: those of the elements, ``margin`` further out where they are equal."""
+    low, high = (as_element(end, _F64) for end in (low, high))
     if low == high and array.size:
         low, high = array.min().item(), array.max().item()
     if low == high:
@@ -417,6 +419,8 @@ def histogram(
 ) -> tuple[Tensor, Tensor]:
     """How many elements, or which weights, are in each of ``bins`` parts of a range; and the parts' ends."""
 
+    if not self.is_floating_point():
+        raise NotImplementedError(f"histogram() is not implemented for {self.dtype}")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if range is not None and len(range) != 2:
