@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import mindtorch_v2 as torch
@@ -105,3 +108,19 @@ def test_gradients_of_lists_and_those_that_nobody_has_written() -> None:
 
 def test_all_programs_can_be_made() -> None:
     lib.check()
+
+
+ON_FIRST_USE = """
+import mindtorch_v2 as torch
+from mindtorch_v2.library import Library
+lib = Library("first_use", "FRAGMENT")
+@lib.operator("total(Tensor x) -> Tensor")
+def total(op, x):
+    op.returns(x.cumsum(0))
+print(torch.ops.first_use.total(torch.tensor([1.0, 2.0])).tolist())
+"""
+
+
+def test_an_operator_that_is_defined_on_first_use_is_called_by_its_name(child_env: dict[str, str]) -> None:
+    done = subprocess.run([sys.executable, "-c", ON_FIRST_USE], env=child_env, capture_output=True, text=True)
+    assert (done.stderr, done.stdout.split()) == ("", ["[1.0,", "3.0]"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 __all__ = ["BY_REASON"]
 
-# What PyTorch has no kernel for, a dtype, is there NotImplementedError, which is a RuntimeError; here it is a number that
-# the dtype does not hold, a result that does not fit, or the dtype itself, and RuntimeError.
+# A dtype without a kernel is NotImplementedError there, which is a RuntimeError; here it is a RuntimeError of a number
+# that the dtype does not hold, of a result that does not fit, or of the dtype itself.
 _DTYPE = """
     bincount bincount.out bucketize.Scalar bucketize.Tensor celu_ cumprod.out elu_ hardsigmoid_ hardswish_
     log_sigmoid log_sigmoid.out mish_ nanmean.out nansum.out repeat_interleave.Tensor

@@ -126,8 +126,6 @@ REFUSED: dict[str, Case] = {
     "one meta number": lambda torch: torch.bitwise_xor(torch.empty((), device="meta")),
     "a method of one meta number": lambda torch: torch.empty((), device="meta").remainder(),
     "a method of one meta number and a text": lambda torch: torch.empty((), device="meta").remainder("1"),
-    "normal_ of integers in one place": lambda torch: torch.tensor(3).expand(2**62).normal_(),
-    "uniform_ of integers in one place": lambda torch: torch.tensor(3).expand(2**62).uniform_(),
     "split into more than memory": lambda torch: torch.tensor(1.0).expand(2**40).split(1),
     "chunks of nothing, more than memory": lambda torch: torch.zeros(0).chunk(2**40),
     "unbind into more than memory": lambda torch: torch.ops.aten.unbind.int(torch.empty(2**40, device="meta")),

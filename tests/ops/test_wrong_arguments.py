@@ -175,7 +175,7 @@ def test_wrong_arguments(name: str) -> None:
         said = str(mine).partition("\n  schema:")[0]
         assert isinstance(mine, CLASSES), f"{drawn}: {mine!r}"
         assert said, f"{drawn}: {mine!r}"
-        in_pytorchs_words = "ZeroDivisionError" in said or said.startswith("einsum(): more operands")
+        in_pytorchs_words = "ZeroDivisionError" in said or said.startswith("einsum(): ")
         assert in_pytorchs_words or not FOREIGN.search(said), f"{drawn}: {mine!r}"
         assert said.count("(") == said.count(")") or "[" in said, f"{drawn}: {mine!r}"
         if not known_to_pytorch(name):

@@ -11,6 +11,7 @@ from ... import _core
 from ..._core import OpOverload, OpOverloadPacket, Tensor
 from ..._core import dtype as DType
 from ..._modes import TorchFunctionMode, stacks
+from ..._pending import load
 from ...backends import all_backends
 from .._functions import mindspore_kernel
 from ._binding import bind
@@ -27,6 +28,12 @@ _RETURNED = {
 # By the operator's name in Python: ours, and those that take the tensor on the right as their first argument.
 _PACKETS = {"truediv": "div", "floordiv": "floor_divide", "mod": "remainder"}
 _SWAPPED = {"add": "add", "mul": "mul", "sub": "rsub"}
+
+
+def _built_in(name: str) -> OpOverloadPacket | None:
+    """The built-in operator of that name; one that is defined on first use is defined now."""
+    found: OpOverloadPacket | None = _core.builtin_packet(name)
+    return _core.builtin_packet(name) if found is None and load(f"aten::{name}") else found
 
 
 class Calls(Tracer):
@@ -72,11 +79,11 @@ class Calls(Tracer):
 
     def method(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The built-in operator of that name."""
-        return self.call(_core.builtin_packet(name), args, kwargs)
+        return self.call(_built_in(name), args, kwargs)
 
     def has_method(self, name: str) -> bool:
         """Whether there is a built-in operator of that name."""
-        return _core.builtin_packet(name) is not None
+        return _built_in(name) is not None
 
     def operate(self, name: str, *operands: Any) -> Any:
         """The built-in operator that a tensor's method calls."""
