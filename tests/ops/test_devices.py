@@ -295,7 +295,10 @@ def test_mixed_devices_as_pytorch(data: st.DataObject) -> None:
     elif isinstance(got, Exception):
         assert not only_numbers_apart(name, where), f"{name} {where}: {got}"
     else:
-        assert name in STRICTER or not isinstance(expected, Exception), f"{name} {where}: PyTorch raises {expected!r}"
+        stricter = (
+            name in STRICTER or where.get("out", ((), ""))[1] == "meta"
+        )  # where numbers on the CPU are taken, too
+        assert stricter or not isinstance(expected, Exception), f"{name} {where}: PyTorch raises {expected!r}"
         for result, alike in zip(calls.results(got), calls.results(together), strict=True):
             assert (result.shape, result.dtype) == (alike.shape, alike.dtype), f"{name} {where}"
         for result, theirs in zip(calls.results(got), calls.results(expected), strict=name not in STRICTER):

@@ -175,10 +175,15 @@ def _memory(tensor: Tensor) -> int:
 
 def _same_view(op: OpOverload, original: Tensor, view: Tensor) -> Tensor:
     """What a view of a tensor's copy, which begins at the tensor's first element, shows of the tensor."""
-    if view.dtype is not original.dtype:
+    if view.dtype is original.dtype:
+        offset = original.storage_offset() + view.storage_offset()
+        return _core.as_strided(original, tuple(view.shape), view.stride(), offset)
+    offset, rest = divmod(original.storage_offset() * original.dtype.itemsize, view.dtype.itemsize)
+    if rest:
         raise NotImplementedError(
-            f"{op.name()} returns a view of an argument in another dtype, which only a kernel on {original.device} can "
-            "make"
+            f"{op.name()} returns a view of an argument in another dtype, whose elements begin between two of its own: "
+            f"only a kernel on {original.device} can make it"
         )
-    offset = original.storage_offset() + view.storage_offset()
-    return _core.as_strided(original, tuple(view.shape), view.stride(), offset)
+    made = _core.alloc((0,), view.dtype, original.device)
+    offset += view.storage_offset()
+    return _core.set_to_part(made, original.untyped_storage(), offset, tuple(view.shape), view.stride())
