@@ -124,9 +124,7 @@ def test_a_view_in_another_dtype(lib):
     assert view.is_npu
     view.fill_(0)
     assert x.tolist() == [1.0, 2.0, 0.0, 0.0]
-    with pytest.raises(
-        NotImplementedError, match="fallback_tests::bits returns a view .* begin between two of its own"
-    ):
+    with pytest.raises(NotImplementedError, match="another dtype, whose elements begin between two of its own"):
         op(x[1:3])
 
 
