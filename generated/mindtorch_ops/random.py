@@ -442,6 +442,7 @@ def _bernoulli__float(op, self, p, generator):
     "bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)",
     tags="nondeterministic_seeded",
     variants=("method",),
+    device_check="ExactSame",
     overlap_check=("Internal", "Partial"),
 )
 def _bernoulli__tensor(op, self, p, generator):

