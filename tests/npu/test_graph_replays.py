@@ -152,10 +152,12 @@ def test_replays_that_fill_the_queue_wait_for_updates_of_another_thread(child_en
     script = """
 graph, out = captured(twice)
 count = 1500  # more than the queue holds, with the end of each
+replayed = threading.Semaphore(0)
 
 def updates():
     time.sleep(0.5)  # by then the queue is full
     for step in range(count):
+        replayed.acquire()  # of several updates before one replay the last counts: there is one for each
         graph.update([{"factor": float(step)}])
 
 thread = threading.Thread(target=updates)
@@ -163,6 +165,7 @@ for step in range(count):
     if step == 500:
         thread.start()
     graph.replay()
+    replayed.release()
 thread.join()
 npu.synchronize()
 np.testing.assert_array_equal(values(out), float(count - 1) ** 2 * np.arange(1, 5))
