@@ -237,13 +237,8 @@ cdef int refuse_inference_tensors(OpOverload op, Bound* bound) except -1:
 
 
 cdef object call_setup(OpOverload op, Bound* bound, FunctionCtx ctx, object output):
-    cdef tuple inputs
     cdef int i, n = op.sig.positional if op.setup_takes_keywords else op.sig.count
-    inputs = PyTuple_New(n)
-    for i in range(n):
-        value = <object>bound.slots[i]
-        Py_INCREF(value)
-        PyTuple_SET_ITEM(inputs, i, value)
+    cdef tuple inputs = tuple_of(bound.slots, n)
     if op.setup_takes_keywords:
         keywords = {op.sig.names[i]: <object>bound.slots[i] for i in range(n, op.sig.count)}
         return op.setup_function(ctx, inputs, keywords, output)

@@ -64,3 +64,13 @@ cdef extern from "cpython_glue.h":
     int PyObject_TypeCheck(PyObject* value, PyTypeObject* type)
     PyTypeObject* Py_TYPE(PyObject* value)
     Py_ssize_t Py_REFCNT(PyObject* value)
+
+
+cdef tuple tuple_of(PyObject** values, Py_ssize_t n):
+    """References to values that lie behind one another, as a tuple."""
+    cdef tuple made = PyTuple_New(n)
+    cdef Py_ssize_t i
+    for i in range(n):
+        Py_INCREF(<object>values[i])
+        PyTuple_SET_ITEM(made, i, <object>values[i])
+    return made

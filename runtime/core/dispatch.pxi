@@ -553,7 +553,7 @@ cdef object run_backend(OpOverload op, int key, Bound* bound):
 
 
 cdef tuple bound_to_python(Signature sig, Bound* bound):
-    args = tuple([<object>bound.slots[i] for i in range(sig.positional)])
+    args = tuple_of(bound.slots, sig.positional)
     return args, {sig.names[i]: <object>bound.slots[i] for i in range(sig.positional, sig.count)}
 
 

@@ -276,21 +276,11 @@ cdef object launch_on_npu(Kernel self, uint32_t block_dim, PyObject** args, Py_s
     call.frame.ints[0], call.frame.ints[1] = block_dim, <uint64_t>stream
     if mt_state.run != NULL:
         if owner is None and self.takes_context:
-            owner = kept_arguments(args, n)
+            owner = tuple_of(args, n)                     # what it needs until it is queued
         if cold.holds_launch(self, &call.frame, call.device, stream, owner, held):
             return None
     queue_launch(self, &call.frame, call.device, stream, args, n)
     return None
-
-
-cdef tuple kept_arguments(PyObject** args, Py_ssize_t n):
-    """What a launch that is held back needs until it is queued."""
-    cdef tuple kept = PyTuple_New(n)
-    cdef Py_ssize_t i
-    for i in range(n):
-        Py_INCREF(<object>args[i])
-        PyTuple_SET_ITEM(kept, i, <object>args[i])
-    return kept
 
 
 cdef int queue_launch(Kernel self, mt_frame* frame, int index, void* stream, PyObject** args, Py_ssize_t n) except -1:

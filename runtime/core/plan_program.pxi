@@ -293,8 +293,7 @@ cdef int run_program(Program p, Frame* f) except -1:
 
 cdef int fail(Program p, Frame* f, str kind, int at) except -1:
     """Raises the error of a check that does not hold, or of a way through the definition that has no result."""
-    cdef int i
-    raise p.explain(kind, at, tuple([<object>f.objects[i] for i in range(p.inputs)]))
+    raise p.explain(kind, at, tuple_of(f.objects, p.inputs))
 
 
 cdef int call_step(Program p, Frame* f, Step* s, OpOverload op) except -1:

@@ -14,8 +14,6 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 # Wide on purpose: what is not a type is found by `parse_type`, which can say what is wrong with it.
 _TYPE = re.compile(r"[^\s(),=\[\]?]+(?:\([^()]*\)|\[[^\[\]()]*\]|\?)*")
 _WORD = re.compile(r"[^\s(),=]+")
-# Most arguments of most schemas are the same few: one that was read before, without a default in quotes or brackets.
-_PLAIN = re.compile(r"[A-Za-z?]+ [A-Za-z_]\w*(?:=[\w.-]+)?(?=[,)])", re.ASCII)
 _Span = tuple[int, int]
 
 
@@ -26,9 +24,6 @@ def parse_schema(text: str) -> Schema:
     Raises SchemaError with the offset and length of what is wrong. Spaces count: one after each comma, none elsewhere.
     """
     return _Parser(text).schema()
-
-
-_read: dict[tuple[str, bool], Argument] = {}  # (text, whether keyword-only): plain arguments
 
 
 class _Parser:
@@ -112,11 +107,6 @@ class _Parser:
     def _argument(self, kwarg_only: bool) -> Argument:
         text = self.text
         start = self.pos
-        plain = _PLAIN.match(text, start)
-        known = None if plain is None else _read.get((plain.group(), kwarg_only))
-        if plain is not None and known is not None:
-            self.pos = plain.end()
-            return known
         type_, alias = self._type("an argument")
         if not text.startswith(" ", self.pos):
             raise self._error("an argument has a type and a name", start, self.pos - start, "as in `Tensor x`")
@@ -124,12 +114,9 @@ class _Parser:
         name = self._identifier("an argument")
         default = self._default() if text.startswith("=", self.pos) else None
         try:
-            argument = Argument(name, type_, default, kwarg_only, alias)
+            return Argument(name, type_, default, kwarg_only, alias)
         except SchemaError as error:
             raise error.moved(start, text) from None
-        if plain is not None and plain.end() == self.pos:
-            _read[plain.group(), kwarg_only] = argument
-        return argument
 
     def _default(self) -> str:
         self.pos += 1

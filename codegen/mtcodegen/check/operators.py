@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import pathlib
@@ -21,18 +20,20 @@ from mtcodegen.system.paths import PACKAGE, data_folder
 
 __all__ = ["operator_table", "table_of"]
 
+_FOLDER, _MOST = "schemas", 8  # of the cache; how many are kept
+
 
 def operator_table(specs: Iterable[OpSpec], own_files: Set[pathlib.Path]) -> OperatorTable:
     """Schemas of ``specs``, and of the built-in operators outside ``own_files`` where a formula could need them."""
     specs = list(specs)
     own = {spec.schema.qualname: spec.schema for spec in specs}
     wanted = any(spec.backward is not None or spec.examples or any(composed(spec)) for spec in specs)
-    return OperatorTable(own, _built_in(frozenset(own_files)) if wanted else None)
+    return OperatorTable(own, _built_in(own_files) if wanted else None)
 
 
 def table_of(schemas: Iterable[opschema.Schema]) -> OperatorTable:
     """``schemas``, and those of the built-in operators."""
-    return OperatorTable({schema.qualname: schema for schema in schemas}, _built_in(frozenset()))
+    return OperatorTable({schema.qualname: schema for schema in schemas}, _built_in(set()))
 
 
 def _built_in(own_files: Set[pathlib.Path]) -> Mapping[str, str]:
@@ -55,10 +56,8 @@ def _built_in(own_files: Set[pathlib.Path]) -> Mapping[str, str]:
     return schemas
 
 
-_FOLDER, _MOST = "schemas", 8  # of the cache; how many are kept
-
-
 def _readers() -> list[pathlib.Path]:
+    """The code that makes schemas of the files."""
     folders = [PACKAGE / "document", PACKAGE / "entries", pathlib.Path(opschema.__file__).parent]
     return sorted(path for folder in folders for path in folder.glob("*.py"))
 
@@ -68,10 +67,6 @@ def _declared(files: Iterable[pathlib.Path]) -> dict[str, str]:
     schemas: dict[str, str] = {}
     for path in files:
         source = read(path, path.name)[0]
-        schemas |= {} if source is None else _schemas_in(source.text)
+        found = [] if source is None else declared_schemas(Source("", source.text))
+        schemas |= {schema.qualname: str(schema) for schema in found}
     return schemas
-
-
-@functools.lru_cache(maxsize=64)  # `watch` checks again and again in one process
-def _schemas_in(text: str) -> Mapping[str, str]:
-    return {schema.qualname: str(schema) for schema in declared_schemas(Source("", text))}

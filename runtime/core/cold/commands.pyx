@@ -124,8 +124,8 @@ cdef int encode_operation(CommandBuffer self, void* stream, str name) except -1:
     self.stream = stream
     self.encoded += 1
     note("encode", self.index, name)
-    if watched & WATCH_PROFILE:
-        cold.close_span(profiled("encode", self.index, name))    # a mark: the work was queued before
+    if watched & WATCH_PROFILE:                          # a mark: the work was queued before
+        cold.close_span(profiled("encode", self.index, name))
     if self.encoded >= self.bound:
         adapt(self)
         commit(self)
