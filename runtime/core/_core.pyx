@@ -84,6 +84,7 @@ from mindtorch_v2._core_function import (
 from mindtorch_v2._core_commands import (
     CommandBuffer, Course, Run, RuntimeContext, bind_waiting, command_buffer, hold_call, host_waits, in_run, runtime_context,
 )
+from mindtorch_v2._core_delegates import Forms, GraphReplay, LoweredCall, LoweredKernel
 from mindtorch_v2._core_profiling import (
     Span, clock_ns, close_span, open_span, profiler_begin, profiler_dropped, profiler_end, profiler_forget, profiler_records, span,
 )

@@ -6,10 +6,10 @@ The ACL library is opened in Python (mindtorch_v2.npu.acl), which hands over the
 cdef extern from *:
     """
     /* The ACL context belongs to the thread, so does what is current. -1: this thread has set no device yet. */
-    static thread_local int mt_npu_device = -1;
-    static thread_local void* mt_npu_streams[MT_MAX_NPUS];
+    static _Thread_local int mt_npu_device = -1;
+    static _Thread_local void* mt_npu_streams[MT_MAX_NPUS];
     /* What this thread's kernels are told of what comes next: nothing is known, unless a run is followed. */
-    static thread_local mt_context mt_told = {sizeof(mt_context), MT_NEXT_UNKNOWN, 0, -1, 0, -1, 1, 0, -1, -1};
+    static _Thread_local mt_context mt_told = {sizeof(mt_context), MT_NEXT_UNKNOWN, 0, -1, 0, -1, 1, 0, -1, -1};
     """
     mt_context mt_told
     int mt_npu_device

@@ -638,14 +638,14 @@ cdef bint holds_launch(Kernel kernel, mt_frame* frame, int index, void* stream, 
     return True
 
 
-def hold_call(function):
-    """Calls ``function(context)``, or holds the call back as it does a launch of a kernel that takes a context."""
+def hold_call(function, *args):
+    """Calls ``function(context, *args)``, or holds the call back as it does a launch of a kernel that takes a context."""
     cdef Run run = current_run()
     if run is None or not run.inside or run.course is not None or run.code != KEY_NPU or npu_recordings > 0:
-        function(runtime_context())
+        function(runtime_context(), *args)
         return
     release(run, MT_NEXT_DELEGATE, run.code, run.index)
-    run.held_call, run.held_manner, run.holds = function, manner_of(thread_state()), True
+    run.held_call, run.held_args, run.held_manner, run.holds = function, args, manner_of(thread_state()), True
 
 
 cdef int release(Run run, int kind, int code, int index) except -1:
@@ -667,7 +667,7 @@ cdef int release(Run run, int kind, int code, int index) except -1:
             outside = manner_of(thread_state())
             take_manner(thread_state(), run.held_manner)
             try:
-                call(runtime_context())
+                call(runtime_context(), *args)
             finally:
                 take_manner(thread_state(), outside)
         else:

@@ -402,6 +402,7 @@ cdef dtype dtype_c64
 
 cdef object aten(str name)
 cdef object make_size(int nd, const int64_t* sizes)
+cdef Tensor alloc_sizes(int nd, const int64_t* sizes, dtype dt, device dev)
 cdef Tensor same_value(Tensor source)
 cdef void bump_version(UntypedStorage s) noexcept
 cdef int set_requires_grad(Tensor t, bint value) except -1
@@ -452,6 +453,7 @@ cdef enum:                               # who watches calls, as bits
 
 cdef int watched                         # nobody: 0, which is all that calls look at
 cdef int npu_recordings                  # captures and updates under way, in all threads
+cdef bint npu_streams_in_use             # some thread has used a stream other than the default one
 cdef int bind_acl(dict addresses, object error_factory) except -1
 cdef int npu_enter(int index) except -1
 cdef int checked_npu(int index) except -1

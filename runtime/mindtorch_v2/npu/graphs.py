@@ -184,6 +184,11 @@ class NPUGraph:
             captured.updates.release()
             _drop(captured)
 
+    @property
+    def model(self) -> int:
+        """The library's handle of the captured graph. Raises RuntimeError where nothing was captured."""
+        return self._require_captured("model").model
+
     def pool(self) -> Pool:
         """A token of this graph's memory pool, for other graphs to share."""
         if self._pool is None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import re
 import weakref
 from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
-from .._core import Tensor
+from .._core import Forms, LoweredCall, LoweredKernel, Tensor
 from .._ops import ops
 from ..autograd import enable_grad, grad
 from ..func import functional_call
@@ -88,40 +89,43 @@ class LoweredModule(Module):
     def __init__(self, module: Module, delegate: Delegate, context: BackendInitContext) -> None:
         super().__init__()
         self.original, self.name = module, context.name
-        self._expected = [(value.shape, value.dtype, value.device) for value in context.trace.inputs]
-        places = _places(module)
-        self._places = [places[name] for name in context.trace.state]
-        result = context.trace.result
-        self._single, self._listed = isinstance(result, Tensor), isinstance(result, list)
+        inputs, places, result = context.trace.inputs, _places(module), context.trace.result
         self._lib = _define(context, module, delegate)
-        self._op = getattr(getattr(ops, NAMESPACE), context.name).default
+        self._call = LoweredCall(
+            getattr(getattr(ops, NAMESPACE), context.name).default,
+            _forms(inputs, context.device),
+            [places[name] for name in context.trace.state],
+            operator.itemgetter(0) if isinstance(result, Tensor) else list if isinstance(result, list) else tuple,
+            functools.partial(_misfit, context.name, inputs),
+        )
 
     def forward(self, *inputs: Tensor) -> Any:
         """What ``original(*inputs)`` returns, by one operation. Raises ValueError for inputs of another form."""
-        if [_form(value) for value in inputs] != self._expected:
-            expected, got = (", ".join(map(_shown, forms)) for forms in (self._expected, map(_form, inputs)))
-            raise ValueError(
-                f"{NAMESPACE}::{self.name} was lowered for ({expected}), got ({got}); lower the module for these "
-                "inputs, too"
-            )
-        outputs = self._op(list(inputs), [registry[key] for registry, key in self._places])
-        return outputs[0] if self._single else list(outputs) if self._listed else tuple(outputs)
+        return self._call(*inputs)
 
     def extra_repr(self) -> str:
         """The operator's name."""
         return f"{NAMESPACE}::{self.name}"
 
 
-_Form = tuple[Any, Any, Any]  # shape, dtype, device
+def _forms(values: Sequence[Tensor], device: Any) -> Forms:
+    """What tensors like these look like, on a device."""
+    return Forms([_core.alloc(value.shape, value.dtype, "meta") for value in values], device)
 
 
-def _form(value: Any) -> _Form:
-    return (value.shape, value.dtype, value.device) if isinstance(value, Tensor) else (type(value).__name__, None, None)
+def _misfit(name: str, expected: Sequence[Tensor], got: Sequence[Any]) -> ValueError:
+    """The error for inputs of other forms than a module was lowered for."""
+    lowered, given = (", ".join(map(_shown, values)) for values in (expected, got))
+    return ValueError(
+        f"{NAMESPACE}::{name} was lowered for ({lowered}), got ({given}); lower the module for these inputs, too"
+    )
 
 
-def _shown(form: _Form) -> str:
-    shape, dtype, device = form
-    return str(shape) if dtype is None else f"{str(dtype).removeprefix('torch.')}{list(shape)} on {device}"
+def _shown(value: Any) -> str:
+    """A tensor's form, or what it is instead of one."""
+    if not isinstance(value, Tensor):
+        return type(value).__name__
+    return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)} on {value.device}"
 
 
 def _places(module: Module) -> dict[str, tuple[dict[str, Any], str]]:
@@ -146,22 +150,15 @@ def _outputs_of(found: Trace) -> list[Tensor]:
 def _define(context: BackendInitContext, module: Module, delegate: Delegate) -> Library:
     """The library of the operator, which is gone with it."""
     name, outputs = context.name, _outputs_of(context.trace)
-    forms = [(tuple(value.shape), value.dtype) for value in outputs]
+    fakes = _forms(outputs, _core.device("meta"))
     lib = Library(NAMESPACE, "FRAGMENT")
     lib.define(f"{name}(Tensor[] inputs, Tensor[] state) -> Tensor[]", doc=f"A lowered {type(module).__name__}.")
     op = getattr(getattr(ops, NAMESPACE), name).default
     op.is_delegate = True
 
-    def kernel(inputs: list[Tensor], state: list[Tensor]) -> list[Tensor]:
-        made = [_core.alloc(shape, dtype, context.device) for shape, dtype in forms]
-        _core.hold_call(lambda told: delegate.execute(told, inputs, state, made))
-        return made
-
-    def fake(inputs: list[Tensor], state: list[Tensor]) -> list[Tensor]:
-        return [_core.alloc(shape, dtype, "meta") for shape, dtype in forms]
-
-    lib.impl(name, kernel, "NPU" if context.device.type == "npu" else context.device.type.upper())
-    lib.register_fake(name, fake)
+    kernel = LoweredKernel(_forms(outputs, context.device), delegate.execute)
+    lib.impl(name, kernel.run, "NPU" if context.device.type == "npu" else context.device.type.upper())
+    lib.register_fake(name, lambda inputs, state: fakes.empty())
     names = tuple(context.trace.state)
     lib.register_autograd(
         name, functools.partial(_backward, weakref.ref(module), f"{NAMESPACE}::{name}", names), setup_context=_setup
