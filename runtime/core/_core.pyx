@@ -93,6 +93,9 @@ from mindtorch_v2._core_npu_memory import (
     npu_give_up_pool, npu_limit_memory, npu_memory, npu_play_tape, npu_pools, npu_record_stream, npu_recording, npu_replay,
     npu_reset_accumulated_memory, npu_reset_peak_memory, npu_stop_tape, npu_tape_allocations,
 )
+from mindtorch_v2._core_graph_updates import (
+    WeakTensor, call_again, npu_record_event, npu_replace_tasks, npu_wait_event,
+)
 from mindtorch_v2._core_random import Generator, set_default_generator, source_of
 
 __import__("mindtorch_v2._core_inplace_views")

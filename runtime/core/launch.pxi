@@ -102,7 +102,7 @@ cdef class Kernel:
         previous = npu_swap_stream(index, stream)
         try:
             launch_on_npu(self, read_block_dim(self, block_dim), <PyObject**>&(<PyTupleObject*>args).ob_item[0],
-                          PyTuple_GET_SIZE(args), index, args)
+                          PyTuple_GET_SIZE(args), index)
         finally:
             npu_swap_stream(index, previous)
 
@@ -111,7 +111,7 @@ cdef class Kernel:
         if not self.ascendc:
             raise TypeError(f"kernel {self.name}: a kernel of abi 'c' has no block_dim")
         launch_on_npu(self, read_block_dim(self, block_dim), <PyObject**>&(<PyTupleObject*>args).ob_item[0],
-                      PyTuple_GET_SIZE(args), -1, args)
+                      PyTuple_GET_SIZE(args), -1)
 
     def __repr__(self):
         return f"<Kernel {self.name}({', '.join([t.name for t in self.types])}), abi={self.abi!r}>"
@@ -211,7 +211,7 @@ cdef object call_kernel(object callable, PyObject** args, size_t nargsf, PyObjec
         return launch_on_cpu(self, args, n)
     if n == 0:
         raise_wrong_count(self, 0)
-    return launch_on_npu(self, read_block_dim(self, <object>args[0]), args + 1, n - 1, -1, None)
+    return launch_on_npu(self, read_block_dim(self, <object>args[0]), args + 1, n - 1, -1)
 
 
 cdef object launch_on_cpu(Kernel self, PyObject** args, Py_ssize_t n):
@@ -255,11 +255,8 @@ cdef int32_t launch_drawing(Kernel self, PyObject** args, Py_ssize_t n, Launch* 
     return status
 
 
-cdef object launch_on_npu(Kernel self, uint32_t block_dim, PyObject** args, Py_ssize_t n, int index, tuple owner):
-    """Queues on the current stream of NPU `index`; -1: of the arguments' NPU. The GIL is kept: queueing is short.
-
-    `owner` is the tuple that the arguments are in, or None.
-    """
+cdef object launch_on_npu(Kernel self, uint32_t block_dim, PyObject** args, Py_ssize_t n, int index):
+    """Queues on the current stream of NPU `index`; -1: of the arguments' NPU. The GIL is kept: queueing is short."""
     cdef Launch call
     cdef Py_ssize_t i
     cdef void* stream
@@ -274,11 +271,8 @@ cdef object launch_on_npu(Kernel self, uint32_t block_dim, PyObject** args, Py_s
     if self.takes_context:
         context_at(KEY_NPU, call.device)
     call.frame.ints[0], call.frame.ints[1] = block_dim, <uint64_t>stream
-    if mt_state.run != NULL:
-        if owner is None and self.takes_context:
-            owner = tuple_of(args, n)                     # what it needs until it is queued
-        if cold.holds_launch(self, &call.frame, call.device, stream, owner, held):
-            return None
+    if mt_state.run != NULL and cold.holds_launch(self, &call.frame, call.device, stream, args, n, held):
+        return None
     queue_launch(self, &call.frame, call.device, stream, args, n)
     return None
 

@@ -17,7 +17,7 @@ cdef class KernelsByName:
         cdef Kernel kernel = kernel_for(self, name, given)
         if stream is None:
             launch_on_npu(kernel, read_block_dim(kernel, block_dim), <PyObject**>&(<PyTupleObject*>given).ob_item[0],
-                          PyTuple_GET_SIZE(given), -1, given)
+                          PyTuple_GET_SIZE(given), -1)
         else:
             self.launch_on(kernel, stream, block_dim, given)
 

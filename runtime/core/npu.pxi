@@ -57,6 +57,8 @@ cdef int bind_acl(dict addresses, object error_factory) except -1:
     acl.execute = <int (*)(void*, void*) noexcept nogil><uintptr_t>addresses["aclmdlRIExecuteAsync"]
     acl.query_event = <int (*)(void*, int*) noexcept nogil><uintptr_t>addresses["aclrtQueryEventStatus"]
     acl.capture_info = <int (*)(void*, int*, void**) noexcept nogil><uintptr_t>addresses["aclmdlRICaptureGetInfo"]
+    acl.begin_update = <int (*)(void*, void*) noexcept nogil><uintptr_t>addresses["aclmdlRICaptureTaskUpdateBegin"]
+    acl.end_update = <int (*)(void*) noexcept nogil><uintptr_t>addresses["aclmdlRICaptureTaskUpdateEnd"]
     return 0
 
 

@@ -51,12 +51,18 @@ cdef inline int check_aliases(OpOverload op, Bound* bound, object result) except
 
 cdef int check_each_alias(OpOverload op, Bound* bound, object result) except -1:
     cdef Py_ssize_t i
-    outputs = result if op.returns > 1 else (result,)
+    if op.returns == 1:
+        return 0 if op.aliased_returns else check_alias(op, bound, result, 0)
     for i in range(op.returns):
         if not op.aliased_returns >> i & 1:
-            for t in tensors_of(outputs[i]):
-                check_no_alias(op, bound, <Tensor>t, i)
-    return 0 if op.aliased_returns or op.returns < 2 else check_distinct(op, result)
+            check_alias(op, bound, result[i], i)
+    return 0 if op.aliased_returns else check_distinct(op, result)
+
+
+cdef int check_alias(OpOverload op, Bound* bound, object output, Py_ssize_t at) except -1:
+    for t in tensors_of(output):
+        check_no_alias(op, bound, <Tensor>t, at)
+    return 0
 
 
 cdef int check_distinct(OpOverload op, object result) except -1:

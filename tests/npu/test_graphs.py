@@ -320,10 +320,10 @@ def test_the_default_stream_cannot_be_captured(scaled, x):
 
 
 def test_a_stream_that_never_came_back(scaled, x):
-    side = npu.Stream()
+    main, side = npu.Stream(), npu.Stream()  # two of the pool, not the same twice
 
     def capture():
-        with npu.graph(npu.NPUGraph()):
+        with npu.graph(npu.NPUGraph(), stream=main):
             side.wait_stream(npu.current_stream())
             with npu.stream(side):
                 scaled(x, 2.0)

@@ -13,13 +13,12 @@ import threading
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from mindtorch_v2._core cimport (
-    ARG_OPT_TENSOR_LIST, ARG_TENSOR, ARG_TENSOR_LIST, KEY_NPU, MT_FLOAT_REGISTERS, MT_INT_REGISTERS, MT_MAX_NPUS,
+    ARG_OPT_TENSOR_LIST, ARG_TENSOR, ARG_TENSOR_LIST, KEY_NPU, MAX_KERNEL_ARGS, MT_FLOAT_REGISTERS, MT_INT_REGISTERS, MT_MAX_NPUS,
     MT_NEXT_DELEGATE, MT_NEXT_END, MT_NEXT_KERNEL, MT_NEXT_UNKNOWN, WATCH_PROFILE, Bound, Kernel, OpOverload, Tensor, acl,
     as_device, cold, device, device_at, kernel_context, mt_context,
     mt_frame, mt_state_t, npu_enter, npu_error, npu_recordings, npu_stream_of, operators, queue_launch, thread_state,
@@ -29,308 +28,10 @@ from mindtorch_v2._core cimport (
 cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
     pass
 
-cdef enum:
-    ACL_EVENT_SYNC = 1
-    FEWEST = 128               # operations that a command buffer has room for: below, its fences would be felt
-    MOST = 1024
-    AT_FIRST = 256
-
 cdef list NEXT_NAMES = ["unknown", "end", "kernel", "delegate"]
-cdef object wait_for_stream = None       # (handle) -> ACL's code: a wait that Ctrl-C ends
 
-
-def bind_waiting(wait):
-    """Takes the function that waits for a stream, by handle, and returns ACL's code."""
-    global wait_for_stream
-    wait_for_stream = wait
-
-
-# ---------------------------------------------------------------- command buffers
-@cython.final
-cdef class CommandBuffer:
-    """What one thread has queued on one NPU and not committed yet.
-
-    Work is encoded by queueing it: the device begins at once. A commit ends what belongs together with a fence, an event
-    behind it, without waiting; only `commit_and_wait` waits. The buffer commits by itself when it is full. How much it has
-    room for follows the device: twice as much where a buffer was drained before the next was full, half where it was not.
-    """
-    cdef readonly int index              # of the NPU
-    cdef readonly int64_t encoded        # operations since the last commit
-    cdef readonly int64_t commits, waits # so far
-    cdef readonly int64_t bound          # operations that there is room for
-    cdef readonly bint pending           # committed work was not waited for
-    cdef void* stream                    # that the encoded work is on
-    cdef void* fence                     # behind the latest commit
-    cdef bint fenced                     # there is one
-
-    def __init__(self):
-        raise TypeError("a command buffer belongs to a thread: torch.npu.command_buffer() returns it")
-
-    def encode(self, function, *args, **kwargs):
-        """Calls a function that queues work, as one operation of this buffer; returns what it returns."""
-        result = function(*args, **kwargs)
-        if thread_state().run == NULL:                   # a run counts what arrives itself
-            encode_operation(self, npu_stream_of(self.index), _name_of(function))
-        return result
-
-    def commit(self):
-        """Ends what was encoded with a fence, without waiting; does nothing where there is nothing."""
-        commit(self)
-
-    def commit_and_wait(self):
-        """Commits, and waits until the work is done. Raises ``NpuError`` where some of it failed; the buffer stays usable."""
-        commit_and_wait(self)
-
-    def __repr__(self):
-        return f"<CommandBuffer npu:{self.index}, {self.encoded} of {self.bound} encoded>"
-
-    def __dealloc__(self):
-        if self.fence != NULL:
-            acl.destroy_event(self.fence)
-
-
-cdef str _name_of(object function):
-    return str(getattr(function, "__name__", None) or type(function).__name__)
-
-
-cdef int logged = 0                      # runs under way that somebody reads along with
-
-
-cdef int note(str what, int index, str name) except -1:
-    """For who reads along with the thread's run."""
-    cdef void* run
-    if logged:
-        run = thread_state().run
-        if run != NULL and (<Run>run).log is not None:
-            (<Run>run).log.append((what, f"npu:{index}", name))
-    return 0
-
-
-cdef int64_t profiled(str what, int index, str name) except -2:
-    """Begins a span of a profile, where there is one; `cold.close_span` ends it."""
-    return cold.open_span(what, f"{name} on npu:{index}") if watched & WATCH_PROFILE else -1
-
-
-cdef int64_t profiled_commit(int index, int64_t count) except -2:
-    return cold.open_span("commit", f"{count} operations on npu:{index}") if watched & WATCH_PROFILE else -1
-
-
-cdef int encode_operation(CommandBuffer self, void* stream, str name) except -1:
-    """Counts work that was queued on a stream. What a graph records is the graph's, and not committed by anybody."""
-    if is_captured(stream):
-        return 0
-    if self.encoded and self.stream != stream:
-        commit(self)
-    self.stream = stream
-    self.encoded += 1
-    note("encode", self.index, name)
-    if watched & WATCH_PROFILE:                          # a mark: the work was queued before
-        cold.close_span(profiled("encode", self.index, name))
-    if self.encoded >= self.bound:
-        adapt(self)
-        commit(self)
-    return 0
-
-
-cdef int adapt(CommandBuffer self) except -1:
-    """A full buffer asks how the device gets on: whether it has passed the fence of the one before."""
-    cdef int done = 0
-    if self.fenced and acl.query_event(self.fence, &done) == 0:
-        self.bound = min(2 * self.bound, MOST) if done else max(self.bound // 2, FEWEST)
-    return 0
-
-
-cdef int commit(CommandBuffer self) except -1:
-    cdef int status, previous
-    cdef int64_t span, count = self.encoded
-    if not self.encoded:
-        return 0
-    self.encoded = 0
-    if is_captured(self.stream):                         # since it was encoded: a fence would be a task of the graph
-        self.pending = True
-        return 0
-    previous = npu_enter(self.index)
-    span = profiled_commit(self.index, count)
-    try:
-        if self.fence == NULL:
-            status = acl.create_event(&self.fence, ACL_EVENT_SYNC)
-            if status != 0:
-                raise npu_error(status, f"CommandBuffer.commit on npu:{self.index}")
-        status = acl.record_event(self.fence, self.stream)
-        if status != 0:
-            raise npu_error(status, f"CommandBuffer.commit on npu:{self.index}")
-    finally:
-        cold.close_span(span)
-        npu_enter(previous)
-    self.fenced = self.pending = True
-    self.commits += 1
-    note("commit", self.index, "")
-    return 0
-
-
-cdef int commit_and_wait(CommandBuffer self) except -1:
-    cdef int previous
-    cdef int64_t span
-    if not self.encoded and not self.pending or is_captured(self.stream):
-        return 0
-    if self.encoded:                                     # the wait is the fence
-        cold.close_span(profiled_commit(self.index, self.encoded))
-        self.encoded = 0
-        self.commits += 1
-        note("commit", self.index, "")
-    self.pending = False
-    self.waits += 1
-    note("wait", self.index, "")
-    previous = npu_enter(self.index)
-    span = profiled("wait", self.index, "for what is committed")
-    try:
-        status = wait_for_stream(<uintptr_t>self.stream)
-        if status != 0:
-            raise npu_error(status, f"CommandBuffer.commit_and_wait on npu:{self.index}")
-    finally:
-        cold.close_span(span)
-        npu_enter(previous)
-    return 0
-
-
-cdef bint is_captured(void* stream) noexcept:
-    """Whether what a stream gets is recorded instead of run."""
-    cdef int status = 0
-    cdef void* model
-    return npu_recordings > 0 and acl.capture_info != NULL and acl.capture_info(stream, &status, &model) == 0 and status != 0
-
-
-cdef inline CommandBuffer buffer_of(Run run, int index):
-    """The run's command buffer of an NPU: mostly that of the operation before."""
-    if run.recent is None or run.recent.index != index:
-        run.recent = buffer_at(run.table, index)
-    return run.recent
-
-
-class ThreadsBuffers(threading.local):
-    def __init__(self):
-        self.table = [None] * MT_MAX_NPUS
-
-
-cdef object buffers = ThreadsBuffers()
-
-
-cdef CommandBuffer buffer_at(list table, int index):
-    cdef CommandBuffer found = <CommandBuffer>table[index]
-    if found is None:
-        found = CommandBuffer.__new__(CommandBuffer)
-        found.index, found.bound = index, AT_FIRST
-        table[index] = found
-    return found
-
-
-def command_buffer(int index):
-    """The calling thread's command buffer of an NPU."""
-    if not 0 <= index < MT_MAX_NPUS:
-        raise RuntimeError(f"npu:{index}: at most {MT_MAX_NPUS} NPUs are supported")
-    return buffer_at(buffers.table, index)
-
-
-# ---------------------------------------------------------------- plans
-cdef struct Planned:
-    PyObject* op               # borrowed from the course; None where there is no such operator
-    int kind, code, index      # index -1: any
-    int64_t* sizes             # of the tensors among the arguments: how many dimensions, and each
-    int64_t count              # of these numbers
-
-
-@cython.final
-cdef class Course:
-    """A plan's operations, as a run compares them: made of ``(name, is_delegate, device, shapes)`` for each, in order."""
-    cdef Planned* steps
-    cdef int64_t* sizes
-    cdef readonly int64_t count
-    cdef list held
-
-    def __cinit__(self, list operations not None):
-        cdef Py_ssize_t i, at = 0
-        cdef list flat = []
-        cdef device where
-        self.held = []
-        operations = list(operations)                    # which nobody changes meanwhile
-        self.steps = <Planned*>malloc((len(operations) + 1) * sizeof(Planned))
-        if self.steps == NULL:
-            raise MemoryError()
-        for i, (name, is_delegate, place, shapes) in enumerate(operations):
-            op = operators.get(name)
-            self.held.append(op)
-            self.steps[i].op = <PyObject*>op                  # None is no operator
-            self.steps[i].kind = MT_NEXT_DELEGATE if is_delegate else MT_NEXT_KERNEL
-            where = device(place)
-            self.steps[i].code, self.steps[i].index = where.type_code, where.index_code
-            numbers = [number for shape in shapes for number in (len(shape), *shape)]
-            self.steps[i].count = len(numbers)
-            flat += numbers
-        self.sizes = <int64_t*>malloc((len(flat) + 1) * sizeof(int64_t))
-        if self.sizes == NULL:
-            raise MemoryError()
-        for i, number in enumerate(flat):
-            self.sizes[i] = number
-        for i in range(len(self.held)):
-            self.steps[i].sizes = self.sizes + at
-            at += self.steps[i].count
-        self.count = len(self.held)
-
-    def __dealloc__(self):
-        free(self.steps)
-        free(self.sizes)
-
-
-cdef bint as_planned(Planned* step, OpOverload op, int code, int index, Bound* bound) except -1:
-    """Whether an operation is the one that the plan has there."""
-    cdef int64_t* expected = step.sizes
-    cdef int64_t* end = step.sizes + step.count
-    cdef PyObject* value
-    cdef int i
-    if step.op != <PyObject*>op or step.code != code or step.index >= 0 and step.index != index:
-        return False
-    if not op.sig.has_lists:
-        for i in range(op.sig.tensor_args):
-            value = bound.slots[op.sig.tensor_at[i]]
-            if value != <PyObject*>None and not same_sizes(&expected, end, <Tensor>value):
-                return False
-        return expected == end
-    for i in range(op.sig.count):
-        value = bound.slots[i]
-        if value == <PyObject*>None:
-            continue
-        if op.sig.args[i].kind == ARG_TENSOR:
-            if not same_sizes(&expected, end, <Tensor>value):
-                return False
-        elif op.sig.args[i].kind in (ARG_TENSOR_LIST, ARG_OPT_TENSOR_LIST):
-            for item in <object>value:
-                if item is not None and not same_sizes(&expected, end, <Tensor>item):
-                    return False
-    return expected == end
-
-
-cdef inline bint same_sizes(int64_t** expected, int64_t* end, Tensor t) noexcept:
-    cdef int i
-    if expected[0] + t.nd >= end or expected[0][0] != t.nd:
-        return False
-    for i in range(t.nd):
-        if expected[0][i + 1] != t.sizes[i]:
-            return False
-    expected[0] += t.nd + 1
-    return True
-
-
-cdef list tensors_of(OpOverload op, Bound* bound):
-    """The tensors among a call's arguments, those in lists too, in order."""
-    cdef list found = []
-    cdef int i
-    for i in range(op.sig.count):
-        value = <object>bound.slots[i]
-        if isinstance(value, Tensor):
-            found.append(value)
-        elif op.sig.args[i].kind in (ARG_TENSOR_LIST, ARG_OPT_TENSOR_LIST) and value is not None:
-            found += [item for item in value if item is not None]
-    return found
+include "commands/buffers.pxi"
+include "commands/courses.pxi"
 
 
 # ---------------------------------------------------------------- contexts
@@ -424,11 +125,13 @@ cdef class Run:
     cdef bint holds
     cdef Kernel held_kernel
     cdef mt_frame held_frame
-    cdef tuple held_args
+    cdef PyObject* held_values[MAX_KERNEL_ARGS]    # the arguments of the launch, owned
+    cdef Py_ssize_t held_count
     cdef list held_views
     cdef int held_index
     cdef void* held_stream
     cdef object held_call
+    cdef tuple held_args                   # of the call
     cdef Manner held_manner
 
     def __init__(self, Course course=None, plan=None, list log=None):
@@ -623,9 +326,11 @@ cdef int queued(int index, void* stream, str what) except -1:
 
 
 # ---------------------------------------------------------------- what is held back
-cdef bint holds_launch(Kernel kernel, mt_frame* frame, int index, void* stream, tuple args, list views) except -1:
+cdef bint holds_launch(Kernel kernel, mt_frame* frame, int index, void* stream, PyObject** args, Py_ssize_t n,
+                       list views) except -1:
     """Whether a launch waits for the next operation: where there is no plan, and the kernel asks."""
     cdef Run run = <Run>thread_state().run
+    cdef Py_ssize_t i
     if not run.inside and run.course is None:            # by hand, not by an operator
         arrive(run, MT_NEXT_KERNEL, KEY_NPU, index, kernel.name)
     elif run.holds:
@@ -633,7 +338,10 @@ cdef bint holds_launch(Kernel kernel, mt_frame* frame, int index, void* stream, 
     if not kernel.takes_context or run.course is not None or run.viewing or npu_recordings > 0:
         return False
     memcpy(&run.held_frame, frame, (MT_INT_REGISTERS + MT_FLOAT_REGISTERS + kernel.words) * sizeof(uint64_t))
-    run.held_kernel, run.held_index, run.held_stream, run.held_args, run.held_views = kernel, index, stream, args, views
+    for i in range(n):
+        Py_INCREF(<object>args[i])
+        run.held_values[i] = args[i]
+    run.held_kernel, run.held_index, run.held_stream, run.held_count, run.held_views = kernel, index, stream, n, views
     run.holds = True
     return True
 
@@ -650,29 +358,17 @@ def hold_call(function, *args):
 
 cdef int release(Run run, int kind, int code, int index) except -1:
     """Queues what is held back, now that its next is known. The run holds nothing then, whatever that raises."""
-    cdef tuple args
-    cdef object call, views
-    cdef Kernel kernel
     cdef bint inside = run.inside, viewing = run.viewing
-    cdef Manner outside
     if not run.holds:
         return 0
-    kernel, args, views, call = run.held_kernel, run.held_args, run.held_views, run.held_call
     run.holds = False
-    run.held_kernel = run.held_args = run.held_views = run.held_call = None
     tell(run, kernel_context(), kind, code, index)
     run.inside, run.viewing = True, False
     try:
-        if call is not None:
-            outside = manner_of(thread_state())
-            take_manner(thread_state(), run.held_manner)
-            try:
-                call(runtime_context(), *args)
-            finally:
-                take_manner(thread_state(), outside)
+        if run.held_call is not None:
+            make_held_call(run)
         else:
-            queue_launch(kernel, &run.held_frame, run.held_index, run.held_stream, <PyObject**>&(<PyTupleObject*>args).ob_item[0],
-                         PyTuple_GET_SIZE(args))
+            queue_held_launch(run)
     finally:
         run.inside, run.viewing = inside, viewing
         if not inside or viewing:
@@ -680,9 +376,33 @@ cdef int release(Run run, int kind, int code, int index) except -1:
     return 0
 
 
-cdef extern from *:
-    ctypedef struct PyTupleObject:
-        PyObject* ob_item[1]
+cdef int queue_held_launch(Run run) except -1:
+    cdef Kernel kernel = run.held_kernel
+    cdef PyObject* values[MAX_KERNEL_ARGS]
+    cdef Py_ssize_t i, n = run.held_count
+    cdef list views = run.held_views                     # which the launch reads from
+    memcpy(values, run.held_values, n * sizeof(PyObject*))
+    run.held_kernel = run.held_views = None
+    run.held_count = 0
+    try:
+        queue_launch(kernel, &run.held_frame, run.held_index, run.held_stream, values, n)
+    finally:
+        for i in range(n):
+            Py_DECREF(<object>values[i])
+    return 0
+
+
+cdef int make_held_call(Run run) except -1:
+    cdef object call = run.held_call
+    cdef tuple args = run.held_args
+    cdef Manner outside = manner_of(thread_state())
+    run.held_call = run.held_args = None
+    take_manner(thread_state(), run.held_manner)
+    try:
+        call(runtime_context(), *args)
+    finally:
+        take_manner(thread_state(), outside)
+    return 0
 
 
 cdef int release_held() except -1:

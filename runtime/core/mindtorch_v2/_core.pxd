@@ -443,6 +443,8 @@ cdef struct AclEntryPoints:
     int (*execute)(void*, void*) noexcept nogil                  # a captured graph; NULL where CANN is too old to capture
     int (*copy)(void*, size_t, void*, size_t, int, void*) noexcept nogil
     int (*capture_info)(void*, int*, void**) noexcept nogil      # NULL where CANN is too old to capture
+    int (*begin_update)(void*, void*) noexcept nogil             # of the tasks of a captured graph; NULL as above
+    int (*end_update)(void*) noexcept nogil
 
 cdef AclEntryPoints acl
 
@@ -489,7 +491,8 @@ cdef struct Cold:
     # commands
     bint (*begins_operation)(OpOverload op, int key, Bound* bound) except -1
     int (*end_operation)() except -1
-    bint (*holds_launch)(Kernel self, mt_frame* frame, int index, void* stream, tuple args, list held) except -1
+    bint (*holds_launch)(Kernel self, mt_frame* frame, int index, void* stream, PyObject** args, Py_ssize_t n,
+                         list views) except -1
     int (*queued)(int index, void* stream, str what) except -1
     int (*release_held)() except -1
     # random

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .. import _core
-from .._core import OpOverload, Tensor
+from .._core import OpOverload, Tensor, WeakTensor, call_again
 from .streams import ExternalEvent
 
 if TYPE_CHECKING:
@@ -18,42 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["DispatchRecord", "Payload", "WeakTensor", "argument_names", "qualified", "tensor_names", "wrapped"]
 
 _PLAIN = frozenset((int, float, bool, str, complex, type(None)))  # what no copy is made of
-
-
-class WeakTensor:
-    """A tensor of an NPU that keeps its memory from nobody. Calling it gives the tensor, or None once that is freed.
-
-    Memory that was allocated during a capture is the graph's, and so never freed before the graph is.
-    """
-
-    __slots__ = ("_alias", "_base", "_serial")
-
-    def __init__(self, tensor: Tensor) -> None:
-        if not isinstance(tensor, Tensor) or not tensor.is_npu:
-            what = f"one on {tensor.device}" if isinstance(tensor, Tensor) else type(tensor).__name__
-            raise TypeError(f"WeakTensor: expected a tensor on an NPU, got {what}")
-        self._alias = _core.from_buffer(
-            None, tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype, tensor.device
-        )
-        self._base = tensor.untyped_storage().data_ptr()
-        allocation = _core.npu_allocation(self._base)
-        pool, serial = allocation or (0, 0)
-        self._serial = 0 if pool else serial  # 0: it is not freed before the graph is, or is not ours to know
-
-    def __call__(self) -> Tensor | None:
-        """The tensor, without its memory's owner; None once that memory is freed."""
-        if self._serial:
-            allocation = _core.npu_allocation(self._base)
-            if allocation is None or allocation[1] != self._serial:
-                return None
-        return self._alias
-
-    def __repr__(self) -> str:
-        state = "" if self() is not None else ", freed"
-        return f"<WeakTensor {tuple(self._alias.shape)} {self._alias.dtype} on {self._alias.device}{state}>"
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> WeakTensor:
-        return self
 
 
 def wrapped(value: Any) -> Any:
@@ -149,16 +112,7 @@ class DispatchRecord:
 
     def run(self, args: list[Any], kwargs: dict[str, Any]) -> None:
         """Makes the call. Raises RuntimeError where a tensor that it had was freed since it was captured."""
-        given = []
-        for index, value in enumerate(args):
-            if type(value) in _PLAIN:
-                given.append(value)
-            elif type(value) is WeakTensor and not value._serial:
-                given.append(value._alias)
-            else:
-                given.append(self._strong(index, value))
-        named = {name: value if type(value) in _PLAIN else self._strong(name, value) for name, value in kwargs.items()}
-        self.op_cache_entry(*given, **named)
+        call_again(self.op_cache_entry, args, kwargs, self._strong)
 
     def _strong(self, where: int | str, value: Any) -> Any:
         if isinstance(value, WeakTensor):

@@ -19,7 +19,6 @@ from .. import _core
 from .._core import OpOverload
 from ..overrides import TorchDispatchMode
 from . import runtime
-from .acl import Acl
 from .errors import NpuError
 from .graph_handlers import NpuGraphOpHandler, handler_of, replacement_of
 from .graph_records import DispatchRecord, Payload, argument_names, qualified, tensor_names, wrapped
@@ -169,7 +168,7 @@ class Updates(TorchDispatchMode):
         """``NPUGraph.update``: all of it or, where it raises, nothing."""
         with _one_at_a_time:
             changes = self._changes(payloads)
-            library, stream = runtime.opened(), _stream_for(self.index).npu_stream
+            stream = _stream_for(self.index).npu_stream
             device = _core.npu_set_device(self.index)
             current = _core.npu_swap_stream(self.index, stream)
             grad = _core.set_grad_enabled_(False)
@@ -179,10 +178,10 @@ class Updates(TorchDispatchMode):
                 while self._retired and self._retired[0][0].query():
                     self._retired.popleft()
                 if end := self._ends[0].npu_event:
-                    library.call("aclrtStreamWaitEvent", stream, end)
-                self._replace(changes, library, stream)
+                    _core.npu_wait_event(stream, end)
+                self._replace(changes, stream)
                 for record in self.records:
-                    library.call("aclrtRecordEvent", record.event.npu_event, stream)
+                    _core.npu_record_event(record.event.npu_event, stream)
             finally:
                 _core.set_grad_enabled_(grad)
                 _core.npu_swap_stream(self.index, current)
@@ -217,18 +216,18 @@ class Updates(TorchDispatchMode):
             _refuse_unknown(payload, known, [record])
         return changes
 
-    def _replace(self, changes: Sequence[_Change | None], library: Acl, stream: int) -> None:
+    def _replace(self, changes: Sequence[_Change | None], stream: int) -> None:
         """Runs the calls again and puts their tasks in the graph; where one fails, those before it run as before."""
         done: list[tuple[DispatchRecord, _Change, list[Any]]] = []
         for record, change in zip(self.records, changes, strict=True):
             if change is None:
                 continue
             try:
-                needed = _run_again(record, change, library, stream)
+                needed = _run_again(record, change, stream)
             except BaseException as error:
                 for earlier, _, _ in done:
                     before = _Change(earlier.args, earlier.kwargs, ())
-                    self._retired.append((self._ends[0], _run_again(earlier, before, library, stream)))
+                    self._retired.append((self._ends[0], _run_again(earlier, before, stream)))
                 raise _named(record, change.names, error) from error
             done.append((record, change, needed))
         for record, change, needed in done:
@@ -245,26 +244,11 @@ class _Change(NamedTuple):
     names: Sequence[str]
 
 
-def _run_again(record: DispatchRecord, change: _Change, library: Acl, stream: int) -> list[Any]:
+def _run_again(record: DispatchRecord, change: _Change, stream: int) -> list[Any]:
     """Queues a call's tasks in the place of a record's; returns what they read from the host."""
     needed: list[Any] = []
-    library.call("aclmdlRICaptureTaskUpdateBegin", stream, record.handle)
-    _core.npu_begin_recording(0, 0)
-    try:
-        with kept_in(needed):
-            _core.npu_play_tape(record.allocations, stream)
-            try:
-                record.run(change.args, change.kwargs)
-            finally:
-                _core.npu_stop_tape()
-    except BaseException:
-        # With other tasks than the group's nothing is replaced.
-        library.functions["aclmdlRICaptureTaskUpdateEnd"](stream)
-        library.recent_message()
-        raise
-    finally:
-        _core.npu_end_recording(0)
-    library.call("aclmdlRICaptureTaskUpdateEnd", stream)
+    with kept_in(needed):
+        _core.npu_replace_tasks(stream, record.handle, record.allocations, record.run, change.args, change.kwargs)
     return needed
 
 
@@ -388,8 +372,8 @@ def _other_length(record: DispatchRecord, name: str, old: Any, new: Any) -> Valu
 
 def _refuse_unknown(payload: Mapping[str, Any], known: set[str], records: Sequence[DispatchRecord]) -> None:
     """Raises ValueError for a key that none of the records takes, with those that they take."""
-    unknown = sorted(payload.keys() - known, key=str)
-    if unknown:
+    if not payload.keys() <= known:
+        unknown = sorted(payload.keys() - known, key=str)
         takes: dict[tuple[str, str], list[int]] = {}
         for record in records:
             takes.setdefault((record.name, ", ".join(record.update_keys()) or "none"), []).append(record.number)
