@@ -1,4 +1,4 @@
-"""Runs Cython as ``python -m cython`` does, a fifth quicker: it builds one large tree, in which no cycle has to be looked for."""
+"""Runs Cython as ``python -m cython`` does, a fifth quicker: it builds one large tree, with no cycles to look for."""
 
 import gc
 
