@@ -122,6 +122,7 @@ _LAZY = frozenset(
         "profiler",
         "serialization",
         "special",
+        "testing",
         "utils",
     ]
 )
