@@ -129,7 +129,7 @@ def test_made_tensors_are_those_of_pytorch(options):
 def test_what_no_tensor_is_made_of(options):
     messages = []
     for module in (torch, pytorch):
-        with pytest.raises(ValueError, match="low|requires_grad|mutually exclusive|interval") as caught:
+        with pytest.raises(ValueError, match=r"low|requires_grad|mutually exclusive|interval") as caught:
             made(module, options)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]

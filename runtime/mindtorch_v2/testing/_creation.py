@@ -44,8 +44,8 @@ def make_tensor(
 
     ``low`` and ``high`` bound the values, ``high`` excluded: by default [-9, 9), integers [-9, 10), bool both. With
     ``noncontiguous`` every second element of a larger tensor is shown; with ``exclude_zero`` zeros are 1, or the
-    smallest normal number. Raises ValueError for bounds that are NaN, in the wrong order or out of the dtype's reach, and for
-    ``requires_grad`` of integers; TypeError for a dtype that it makes nothing of.
+    smallest normal number. Raises ValueError for bounds that are NaN, in the wrong order or out of the dtype's reach,
+    and for ``requires_grad`` of integers.
     """
     sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
     if noncontiguous and memory_format is not None:
