@@ -43,6 +43,7 @@ from ._ops import ops
 from ._pending import load as _load
 from ._pending import pending_functions as _pending_functions
 from ._storages import TYPED, TypedStorage
+from ._tensor_questions import *  # noqa: F403  (functions that a tensor answers of itself)
 from ._type_info import *  # noqa: F403  (finfo, iinfo, and the names of layouts and memory formats)
 from ._variadic import *  # noqa: F403  (functions of any number of tensors)
 from .autograd import (
