@@ -39,6 +39,7 @@ from ._core import (
 from ._creation import *  # noqa: F403  (the functions that make tensors, listed in its __all__)
 from ._functional import *  # noqa: F403  (functions composed of operators, listed in its __all__)
 from ._generators import Generator, default_generator
+from ._legacy_types import *  # noqa: F403  (FloatTensor, LongTensor, ...)
 from ._ops import ops
 from ._pending import load as _load
 from ._pending import pending_functions as _pending_functions

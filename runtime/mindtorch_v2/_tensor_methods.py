@@ -144,7 +144,7 @@ def _conversion(name: str) -> Any:
     return convert
 
 
-_TYPE_NAMES = {
+TYPE_NAMES = {
     "float32": "Float",
     "float64": "Double",
     "float16": "Half",
@@ -168,15 +168,15 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     check_flag("type", "non_blocking", non_blocking)
     if dtype is None:
         prefix = "torch" if self.is_cpu else f"torch.{self.device.type}"
-        return f"{prefix}.{_TYPE_NAMES[self.dtype.name]}Tensor"
+        return f"{prefix}.{TYPE_NAMES[self.dtype.name]}Tensor"
     if isinstance(dtype, DType):
         return to(self, dtype)
     if dtype is Tensor:
         return to(self, _core.get_default_dtype())
     if not isinstance(dtype, (str, type)):
         raise TypeError(f"type(): argument 'dtype' must be a dtype or a type's name, not {type(dtype).__name__}")
-    name = dtype if isinstance(dtype, str) else dtype.__name__
-    for found, short in _TYPE_NAMES.items():
+    name = dtype if isinstance(dtype, str) else f"{dtype.__module__}.{dtype.__name__}"
+    for found, short in TYPE_NAMES.items():
         if name == f"torch.{short}Tensor":
             return to(self, "cpu", _core.dtypes[found])
     raise ValueError(f"invalid type: {name!r}; types are called torch.FloatTensor, torch.LongTensor, ...")
