@@ -130,7 +130,9 @@ def _sums(size: int, first: Any, last: Any) -> Taps:
 
 
 @_kept
-def windows(size: int, places: int, kernel: int, stride: int, padding: int) -> tuple[Taps, tuple[int, ...], tuple[int, ...]]:
+def windows(
+    size: int, places: int, kernel: int, stride: int, padding: int
+) -> tuple[Taps, tuple[int, ...], tuple[int, ...]]:
     """Sums of windows; and how many elements each has with padding, and without."""
     import numpy as np
 

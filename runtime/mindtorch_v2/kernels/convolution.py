@@ -48,7 +48,9 @@ def expanded(name: str, numbers: Numbers, dims: int) -> list[int]:
         return list(numbers)
     if len(numbers) == 1:
         return list(numbers) * dims
-    raise RuntimeError(f"expected {name} to be a single integer value or a list of {dims} values, but got {list(numbers)}")
+    raise RuntimeError(
+        f"expected {name} to be a single integer value or a list of {dims} values, but got {list(numbers)}"
+    )
 
 
 class _Call:
@@ -129,7 +131,13 @@ class _Call:
         """The shape of the output."""
         sizes = []
         numbers = zip(
-            input.shape[2:], weight.shape[2:], self.stride, self.padding, self.dilation, self.output_padding, strict=True
+            input.shape[2:],
+            weight.shape[2:],
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.output_padding,
+            strict=True,
         )
         for n, k, s, p, d, extra in numbers:
             reach = d * (k - 1) + 1
@@ -342,8 +350,12 @@ def _run(input: Tensor, weight: Tensor, bias: Tensor | None, *numbers: Any) -> T
         return result
     real, imag, weight_real, weight_imag = (part(t) for t in (input, weight) for part in (aten.real, aten.imag))
     bias_real, bias_imag = (None, None) if bias is None else (aten.real(bias), aten.imag(bias))
-    first = aten.convolution(real, weight_real, bias_real, *numbers) - aten.convolution(imag, weight_imag, None, *numbers)
-    second = aten.convolution(imag, weight_real, bias_imag, *numbers) + aten.convolution(real, weight_imag, None, *numbers)
+    first = aten.convolution(real, weight_real, bias_real, *numbers) - aten.convolution(
+        imag, weight_imag, None, *numbers
+    )
+    second = aten.convolution(imag, weight_real, bias_imag, *numbers) + aten.convolution(
+        real, weight_imag, None, *numbers
+    )
     result = aten.complex(first, second)
     return result
 
@@ -447,7 +459,9 @@ def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor
     if self.dim() != 3:
         raise RuntimeError(f"Input must have 3 dims: time, batch, in_channel, but got {self.dim()}")
     if weight.dim() != 3:
-        raise RuntimeError(f"Weight tensor must have 3 dims: kernel_width, in_channels, out_channels, got {weight.dim()}")
+        raise RuntimeError(
+            f"Weight tensor must have 3 dims: kernel_width, in_channels, out_channels, got {weight.dim()}"
+        )
     if bias.dim() != 1:
         raise RuntimeError(f"Bias must be 1-D, but got {bias.dim()} dimensions")
     if self.shape[2] != weight.shape[1]:

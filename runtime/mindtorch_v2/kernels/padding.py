@@ -90,7 +90,7 @@ def _check(name: str, self: Tensor, padding: Numbers, dims: int) -> list[tuple[i
 
 
 def _check_dtype(name: str, tensor: Tensor) -> None:
-    if not (tensor.is_floating_point() or tensor.is_complex()):
+    if tensor.dtype is _BOOL:
         raise NotImplementedError(f'"{name}" not implemented for {tensor.dtype}')
 
 
@@ -208,11 +208,11 @@ def _patches(
         each = list(given) * 2 if len(given) == 1 else list(given)
         least = 0 if name == "padding" else 1
         if min(each) < least:
-            raise RuntimeError(f"{name} should be {'non-negative' if not least else 'greater than zero'}, but got {each}")
+            raise RuntimeError(
+                f"{name} should be {'non-negative' if not least else 'greater than zero'}, but got {each}"
+            )
         numbers.append(each)
-    counts = [
-        (n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in zip(size, *numbers, strict=True)
-    ]
+    counts = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in zip(size, *numbers, strict=True)]
     if min(counts) < 1:
         raise RuntimeError(
             f"Given input with spatial size {list(size)}, kernel_size={numbers[0]}, dilation={numbers[1]}, "
@@ -236,7 +236,8 @@ def _slides(padded: Tensor, numbers: list[list[int]], counts: list[int]) -> Any:
         for x in range(kernel[1]):
             first = (y * dilation[0], x * dilation[1])
             yield padded[
-                ..., first[0] : first[0] + (counts[0] - 1) * stride[0] + 1 : stride[0],
+                ...,
+                first[0] : first[0] + (counts[0] - 1) * stride[0] + 1 : stride[0],
                 first[1] : first[1] + (counts[1] - 1) * stride[1] + 1 : stride[1],
             ]
 

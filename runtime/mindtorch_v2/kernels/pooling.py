@@ -73,12 +73,19 @@ class _Windows:
         self.places = [self._places(at, ceil) for at in range(dims)]
         if min(self.places) < 1:
             given, found = ("x".join(map(str, numbers)) for numbers in (self.sizes, self.places))
-            raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({found}). Output size is too small")
+            raise RuntimeError(
+                f"Given input size: ({given}). Calculated output size: ({found}). Output size is too small"
+            )
 
     def _places(self, at: int, ceil: bool) -> int:
         n, k, s, p, d = self.sizes[at], self.kernel[at], self.stride[at], self.padding[at], self.dilation[at]
         places = (n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil else 0)) // s + 1
         return places - 1 if ceil and (places - 1) * s >= n + p else places  # the last begins within the image
+
+
+def _check_floating(name: str, self: Tensor) -> None:
+    if not self.is_floating_point():
+        raise NotImplementedError(f'"{name}" not implemented for {self.dtype}')
 
 
 # ---------------------------------------------------------------- the largest
@@ -132,6 +139,7 @@ def max_pool1d_with_indices(
     if self.dim() not in (2, 3):
         raise RuntimeError(f"max_pool1d() Expected 2D or 3D input tensor, but got {list(self.shape)}")
     w = _Windows("max_pool1d", self, 1, kernel_size, stride, padding, dilation, ceil_mode)
+    _check_floating("max_pool1d", self)
     found, indices = ops.aten.max_pool2d_with_indices(
         self.unsqueeze(-2), [1, *w.kernel], [1, *w.stride], [0, *w.padding], [1, *w.dilation], ceil_mode
     )
@@ -149,7 +157,9 @@ def _adaptive_sizes(name: str, self: Tensor, output_size: Numbers, dims: int) ->
             f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {shape}"
         )
     if min(output_size) < 0:
-        raise RuntimeError(f"{name}(): elements of output_size must be greater than or equal to 0, got {list(output_size)}")
+        raise RuntimeError(
+            f"{name}(): elements of output_size must be greater than or equal to 0, got {list(output_size)}"
+        )
     return list(output_size)
 
 
@@ -158,6 +168,7 @@ def _adaptive_max_pool(dims: int) -> Any:
 
     def pool(self: Tensor, output_size: Numbers) -> tuple[Tensor, Tensor]:
         places = _adaptive_sizes(name, self, output_size, dims)
+        _check_floating(name, self)
         ends = [adaptive_ends(n, m) for n, m in zip(self.shape[-dims:], places, strict=True)]
         return _largest(name, self, ends, [1] * dims)
 
@@ -236,20 +247,25 @@ def _fractional_max_pool(dims: int) -> Any:
         kernel = _expanded("kernel_size", kernel_size, dims)
         places = _expanded("output_size", output_size, dims)
         _check_image(name, self, dims)
+        _check_floating(name, self)
         if random_samples.dtype is not self.dtype:
             raise RuntimeError("Expect _random_samples to have the same dtype as input")
         if random_samples.dim() != 3:
             raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {random_samples.dim()}")
         batch, channels = (self.shape[0] if self.dim() == dims + 2 else 1), self.shape[-dims - 1]
         if random_samples.shape[0] < batch:
-            raise RuntimeError(f"Expect _random_samples.size(0) no less then input batch size, got {random_samples.shape[0]}")
+            raise RuntimeError(
+                f"Expect _random_samples.size(0) no less then input batch size, got {random_samples.shape[0]}"
+            )
         if random_samples.shape[1] != channels:
             raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
         if random_samples.shape[2] != dims:
             raise RuntimeError(f"Expect _random_samples.size(2) equals to {dims} got {random_samples.shape[2]}.")
         for n, m, k in zip(self.shape[-dims:], places, kernel, strict=True):
             if m + k - 1 > n:
-                raise RuntimeError(f"{name}(): pool size {k} and output size {m} are too large relative to input size {n}")
+                raise RuntimeError(
+                    f"{name}(): pool size {k} and output size {m} are too large relative to input size {n}"
+                )
         shape = (*self.shape[:-dims], *places)
         found, indices = (_core.alloc(shape, dtype, self.device) for dtype in (self.dtype, _I64))
         if self.is_meta or not found.numel():
@@ -257,11 +273,10 @@ def _fractional_max_pool(dims: int) -> Any:
         samples = as_array(random_samples)[:batch].reshape((batch * channels, dims))
         # the samples are of width, height and depth, in this order
         starts = [
-            _fractional_ends(samples[:, dims - 1 - at], self.shape[at - dims], places[at], kernel[at]) for at in range(dims)
+            _fractional_ends(samples[:, dims - 1 - at], self.shape[at - dims], places[at], kernel[at])
+            for at in range(dims)
         ]
-        planes = [
-            t.contiguous().view((batch * channels, *t.shape[-dims:])) for t in (self, found, indices)
-        ]
+        planes = [t.contiguous().view((batch * channels, *t.shape[-dims:])) for t in (self, found, indices)]
         for plane in range(batch * channels):
             ends = [moved(np.stack((s[plane], s[plane] + k), 1), _I64) for s, k in zip(starts, kernel, strict=True)]
             values, at = _largest(name, planes[0][plane : plane + 1], ends, [1] * dims)
@@ -302,13 +317,16 @@ def _max_unpool(dims: int) -> Any:
             raise RuntimeError(
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got {list(self.shape)}"
             )
+        _check_floating(name, self)
         output = _core.alloc((*self.shape[:-dims], *output_size), self.dtype, self.device)
         if self.is_meta:
             return output
         places, count = as_array(indices), math.prod(output_size)
         wrong = places[(places < 0) | (places >= count)]
         if wrong.size:
-            raise RuntimeError(f"Found an invalid max index: {wrong[0]} (output volumes are of size {list(output_size)})")
+            raise RuntimeError(
+                f"Found an invalid max index: {wrong[0]} (output volumes are of size {list(output_size)})"
+            )
         output.zero_()
         _flat(output, dims).scatter_(-1, _flat(indices, dims), _flat(self, dims))
         return output
@@ -350,7 +368,13 @@ def _avg_pool(dims: int) -> tuple[Any, Any]:
     name = f"avg_pool{dims}d"
 
     def settled(
-        self: Tensor, kernel: Numbers, stride: Numbers, padding: Numbers, ceil: bool, include: bool, override: int | None
+        self: Tensor,
+        kernel: Numbers,
+        stride: Numbers,
+        padding: Numbers,
+        ceil: bool,
+        include: bool,
+        override: int | None,
     ) -> tuple[_Windows, list[Any], list[Any]]:
         if override == 0:
             raise RuntimeError("divisor must be not zero")
@@ -368,9 +392,7 @@ def _avg_pool(dims: int) -> tuple[Any, Any]:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Tensor:
-        w, taps, counts = settled(
-            self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-        )
+        w, taps, counts = settled(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         _check_means(name, self)
         if self.is_meta:
             return _core.alloc((*self.shape[:-dims], *w.places), self.dtype, self.device)
@@ -386,9 +408,7 @@ def _avg_pool(dims: int) -> tuple[Any, Any]:
         count_include_pad: bool,
         divisor_override: int | None,
     ) -> Tensor:
-        w, taps, counts = settled(
-            self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-        )
+        w, taps, counts = settled(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         expected = [*self.shape[:-dims], *w.places]
         if list(grad_output.shape) != expected:
             raise RuntimeError(f"Expected grad_output of size {expected}, but got {list(grad_output.shape)}")
@@ -427,8 +447,7 @@ def _adaptive_avg_pool(dims: int) -> tuple[Any, Any]:
 
     def pool(self: Tensor, output_size: Numbers) -> Tensor:
         places = _adaptive_sizes(name, self, output_size, dims)
-        if not self.is_floating_point():
-            raise NotImplementedError(f'"{name}" not implemented for {self.dtype}')
+        _check_floating(name, self)
         if self.is_meta or not all(places):
             return _core.alloc((*self.shape[:-dims], *places), self.dtype, self.device)
         found = [adaptive_windows(n, m) for n, m in zip(self.shape[-dims:], places, strict=True)]

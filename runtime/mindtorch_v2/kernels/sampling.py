@@ -300,11 +300,21 @@ def affine_grid_generator_backward(grad: Tensor, size: Sequence[int], align_corn
 
 
 # ---------------------------------------------------------------- channels for pixels
+def _arranged(parts: Tensor, order: Sequence[int], shape: Sequence[int]) -> Tensor:
+    """A new tensor of a shape, with the dimensions of another one in an order."""
+    result = _core.alloc(shape, parts.dtype, parts.device)
+    if not parts.is_meta:
+        result.view([parts.shape[d] for d in order]).copy_(parts.permute(order))
+    return result
+
+
 def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
     """(..., C * r * r, H, W) as (..., C, H * r, W * r)."""
     r = upscale_factor
     if self.dim() < 3:
-        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {self.dim()} dimension(s)")
+        raise RuntimeError(
+            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {self.dim()} dimension(s)"
+        )
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     *batch, channels, height, width = self.shape
@@ -316,15 +326,16 @@ def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
     split = self.reshape((*batch, channels // (r * r), r, r, height, width))
     n = len(batch)
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    result: Tensor = split.permute(order).reshape((*batch, channels // (r * r), height * r, width * r))
-    return result.clone() if result.data_ptr() == self.data_ptr() and self.numel() else result
+    return _arranged(split, order, (*batch, channels // (r * r), height * r, width * r))
 
 
 def pixel_unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
     """(..., C, H * r, W * r) as (..., C * r * r, H, W)."""
     r = downscale_factor
     if self.dim() < 3:
-        raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {self.dim()} dimension(s)")
+        raise RuntimeError(
+            f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {self.dim()} dimension(s)"
+        )
     if r <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
     *batch, channels, height, width = self.shape
@@ -337,8 +348,7 @@ def pixel_unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
     split = self.reshape((*batch, channels, height // r, r, width // r, r))
     n = len(batch)
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    result: Tensor = split.permute(order).reshape((*batch, channels * r * r, height // r, width // r))
-    return result.clone() if result.data_ptr() == self.data_ptr() and self.numel() else result
+    return _arranged(split, order, (*batch, channels * r * r, height // r, width // r))
 
 
 def channel_shuffle(self: Tensor, groups: int) -> Tensor:
@@ -353,5 +363,4 @@ def channel_shuffle(self: Tensor, groups: int) -> Tensor:
             f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
         )
     split = self.reshape((batch, groups, channels // groups, *sizes))
-    result: Tensor = split.transpose(1, 2).reshape(tuple(self.shape))
-    return result.clone() if result.data_ptr() == self.data_ptr() and self.numel() else result
+    return _arranged(split, (0, 2, 1, *range(3, split.dim())), self.shape)

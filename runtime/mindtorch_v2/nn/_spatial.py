@@ -119,9 +119,7 @@ def conv_transpose1d(
     dilation: Ints = 1,
 ) -> Tensor:
     """Transposed convolution of (N, C, L) or (C, L) with filters (C, filters / groups, taps)."""
-    result: Tensor = ops.aten.conv_transpose1d(
-        input, weight, bias, stride, padding, output_padding, groups, dilation
-    )
+    result: Tensor = ops.aten.conv_transpose1d(input, weight, bias, stride, padding, output_padding, groups, dilation)
     return result
 
 
@@ -136,9 +134,7 @@ def conv_transpose2d(
     dilation: Ints = 1,
 ) -> Tensor:
     """Transposed convolution of (N, C, H, W) or (C, H, W) with filters (C, filters / groups, h, w)."""
-    result: Tensor = ops.aten.conv_transpose2d(
-        input, weight, bias, stride, padding, output_padding, groups, dilation
-    )
+    result: Tensor = ops.aten.conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation)
     return result
 
 
@@ -153,9 +149,7 @@ def conv_transpose3d(
     dilation: Ints = 1,
 ) -> Tensor:
     """Transposed convolution of (N, C, D, H, W) or (C, D, H, W) with filters (C, filters / groups, d, h, w)."""
-    result: Tensor = ops.aten.conv_transpose3d(
-        input, weight, bias, stride, padding, output_padding, groups, dilation
-    )
+    result: Tensor = ops.aten.conv_transpose3d(input, weight, bias, stride, padding, output_padding, groups, dilation)
     return result
 
 
@@ -177,9 +171,7 @@ def _max_pool(
     return_indices: bool,
 ) -> Any:
     name = f"max_pool{dims}d_with_indices" if return_indices else f"max_pool{dims}d"
-    return getattr(ops.aten, name)(
-        input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
-    )
+    return getattr(ops.aten, name)(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
 
 
 @names_wrong_types
@@ -270,11 +262,9 @@ def _whole_sizes(input: Tensor, output_size: Any, dims: int) -> Any:
     """Sizes of an adaptive pooling's output, the input's own where one is None."""
     if isinstance(output_size, int):
         return [output_size] * dims
-    if all(isinstance(n, int) for n in output_size):
-        return output_size
     if input.dim() <= len(output_size):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
-    own = input.shape[-len(output_size) :]
+    own = input.shape[input.dim() - len(output_size) :]
     return [n if given is None else given for given, n in zip(output_size, own, strict=True)]
 
 
@@ -401,9 +391,7 @@ def _unpooled_sizes(
 ) -> list[int]:
     """The size that was pooled, which is not certain: a size that is given must be near what the numbers say."""
     dims = len(kernel)
-    usual = [
-        (n - 1) * s + k - 2 * p for n, k, s, p in zip(input.shape[-dims:], kernel, stride, padding, strict=True)
-    ]
+    usual = [(n - 1) * s + k - 2 * p for n, k, s, p in zip(input.shape[-dims:], kernel, stride, padding, strict=True)]
     if output_size is None:
         return usual
     sizes = list(output_size)
@@ -499,11 +487,13 @@ def avg_pool2d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Means of windows of (N, C, H, W) or (C, H, W); ``divisor_override`` divides their sums instead."""
-    result: Tensor = ops.aten.avg_pool2d(
-        input, kernel_size, [] if stride is None else stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    strides = [] if stride is None else stride
+    args = (input, kernel_size, strides, padding, ceil_mode, count_include_pad, divisor_override)
+    result: Tensor = ops.aten.avg_pool2d(*args) if out is None else ops.aten.avg_pool2d.out(*args, out=out)
     return result
 
 
@@ -515,11 +505,13 @@ def avg_pool3d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Means of windows of (N, C, D, H, W) or (C, D, H, W); ``divisor_override`` divides their sums instead."""
-    result: Tensor = ops.aten.avg_pool3d(
-        input, kernel_size, [] if stride is None else stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    strides = [] if stride is None else stride
+    args = (input, kernel_size, strides, padding, ceil_mode, count_include_pad, divisor_override)
+    result: Tensor = ops.aten.avg_pool3d(*args) if out is None else ops.aten.avg_pool3d.out(*args, out=out)
     return result
 
 
@@ -639,7 +631,11 @@ _OPERATORS = {
     ("bicubic", 2): ("upsample_bicubic2d", True),
     ("trilinear", 3): ("upsample_trilinear3d", True),
 }
-_ANTIALIASED = {"bilinear": "_upsample_bilinear2d_aa", "bicubic": "_upsample_bicubic2d_aa", "lanczos": "_upsample_lanczos2d_aa"}
+_ANTIALIASED = {
+    "bilinear": "_upsample_bilinear2d_aa",
+    "bicubic": "_upsample_bicubic2d_aa",
+    "lanczos": "_upsample_lanczos2d_aa",
+}
 _UNALIGNED = ("nearest", "area", "nearest-exact")
 
 
@@ -679,7 +675,9 @@ def interpolate(
     if recompute_scale_factor and factors is not None:
         sizes, factors = [math.floor(n * f) for n, f in zip(input.shape[2:], factors, strict=True)], None
     if antialias and not (mode in _ANTIALIASED and input.dim() == 4):
-        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
+        )
     aten = ops.aten
     result: Tensor
     if mode == "area" and dims in (1, 2, 3):
