@@ -94,6 +94,13 @@ class _Call:
             raise RuntimeError("non-positive stride is not supported")
         if min(self.dilation) <= 0:
             raise RuntimeError("dilation should be greater than zero")
+        if self.transposed:
+            for more, s, d in zip(self.output_padding, self.stride, self.dilation, strict=True):
+                if more >= s and more >= d:
+                    raise RuntimeError(
+                        "output padding must be smaller than either stride or dilation, but got output_padding "
+                        f"{self.output_padding}, stride {self.stride} and dilation {self.dilation}"
+                    )
         if input.dim() != weight.dim():
             raise RuntimeError(
                 f"Expected {weight.dim()}-dimensional input for {weight.dim()}-dimensional weight {filters}, but got "
@@ -101,8 +108,8 @@ class _Call:
             )
         if filters[0] < groups:
             raise RuntimeError(
-                f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size "
-                f"{filters} instead"
+                f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of "
+                f"size {filters} instead"
             )
         if filters[0] % groups:
             raise RuntimeError(
@@ -114,8 +121,8 @@ class _Call:
         channels = filters[0] if self.transposed else filters[1] * groups
         if shape[1] != channels:
             raise RuntimeError(
-                f"Given {'transposed=1' if self.transposed else f'groups={groups}'}, weight of size {filters}, expected "
-                f"input{shape} to have {channels} channels, but got {shape[1]} channels instead"
+                f"Given {'transposed=1' if self.transposed else f'groups={groups}'}, weight of size {filters}, "
+                f"expected input{shape} to have {channels} channels, but got {shape[1]} channels instead"
             )
         if not self.transposed:
             padded = [n + 2 * p for n, p in zip(shape[2:], self.padding, strict=True)]
@@ -176,8 +183,8 @@ def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
 def _check_bias(bias: Tensor | None, filters: int, weight: Tensor) -> None:
     if bias is not None and (bias.dim() != 1 or bias.shape[0] != filters):
         raise RuntimeError(
-            f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {filters} elements, but "
-            f"got bias of size {list(bias.shape)} instead"
+            f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {filters} elements, "
+            f"but got bias of size {list(bias.shape)} instead"
         )
 
 
@@ -356,8 +363,8 @@ def _run(input: Tensor, weight: Tensor, bias: Tensor | None, *numbers: Any) -> T
     second = aten.convolution(imag, weight_real, bias_imag, *numbers) + aten.convolution(
         real, weight_imag, None, *numbers
     )
-    result = aten.complex(first, second)
-    return result
+    whole: Tensor = aten.complex(first, second)
+    return whole
 
 
 def _conv(dims: int) -> Any:

@@ -29,8 +29,8 @@ def constant_pad_nd(self: Tensor, pad: Numbers, value: Any = 0) -> Tensor:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
     if len(pad) > 2 * self.dim():
         raise RuntimeError(
-            f"Length of pad should be no more than twice the number of dimensions of the input. Pad length is {len(pad)} "
-            f"while the input has {self.dim()} dimensions."
+            f"Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
+            f"{len(pad)} while the input has {self.dim()} dimensions."
         )
     pairs = [(0, 0)] * (self.dim() - len(pad) // 2) + _pairs(pad)
     shape = [n + before + after for n, (before, after) in zip(self.shape, pairs, strict=True)]
@@ -184,8 +184,8 @@ def pad_enum(self: Tensor, pad: Numbers, mode: int, value: float | None = None) 
     dims = len(pad) // 2
     if dims not in (1, 2, 3) or self.dim() not in (dims + 1, dims + 2):
         raise NotImplementedError(
-            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: pad has a pair for each of the "
-            f"last dimensions but the first one or two, got {len(pad)} numbers for {self.dim()} dimensions"
+            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: pad has a pair for each of "
+            f"the last dimensions but the first one or two, got {len(pad)} numbers for {self.dim()} dimensions"
         )
     if word == "circular":
         batch = self if self.dim() == dims + 2 else self.unsqueeze(0)
@@ -216,8 +216,8 @@ def _patches(
     if min(counts) < 1:
         raise RuntimeError(
             f"Given input with spatial size {list(size)}, kernel_size={numbers[0]}, dilation={numbers[1]}, "
-            f"padding={numbers[2]}, calculated shape of the array of sliding blocks as {counts}, but its components must "
-            "be at least one."
+            f"padding={numbers[2]}, calculated shape of the array of sliding blocks as {counts}, but its components "
+            "must be at least one."
         )
     return numbers, counts
 

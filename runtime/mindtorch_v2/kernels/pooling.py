@@ -271,10 +271,11 @@ def _fractional_max_pool(dims: int) -> Any:
         if self.is_meta or not found.numel():
             return found, indices
         samples = as_array(random_samples)[:batch].reshape((batch * channels, dims))
-        # the samples are of width, height and depth, in this order
+        # the samples of an image are of width and height, those of a volume of depth, height and width
+        order = range(dims) if dims == 3 else reversed(range(dims))
         starts = [
-            _fractional_ends(samples[:, dims - 1 - at], self.shape[at - dims], places[at], kernel[at])
-            for at in range(dims)
+            _fractional_ends(samples[:, which], self.shape[at - dims], places[at], kernel[at])
+            for at, which in enumerate(order)
         ]
         planes = [t.contiguous().view((batch * channels, *t.shape[-dims:])) for t in (self, found, indices)]
         for plane in range(batch * channels):
@@ -299,7 +300,8 @@ def _max_unpool(dims: int) -> Any:
             raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
         if len(output_size) != dims:
             raise RuntimeError(
-                f"There should be exactly {_WORDS[dims].split()[0]} elements in output_size, but got {len(output_size)} elements."
+                f"There should be exactly {_WORDS[dims].split()[0]} elements in output_size, but got "
+                f"{len(output_size)} elements."
             )
         if self.dim() not in (dims + 1, dims + 2):
             raise RuntimeError(
@@ -308,8 +310,8 @@ def _max_unpool(dims: int) -> Any:
             )
         if self.shape != indices.shape:
             raise RuntimeError(
-                f"Expected shape of indices to be same as that of the input tensor ({list(self.shape)}) but got indices "
-                f"tensor with shape: {list(indices.shape)}"
+                f"Expected shape of indices to be same as that of the input tensor ({list(self.shape)}) but got "
+                f"indices tensor with shape: {list(indices.shape)}"
             )
         if strides and min(strides[0]) <= 0:
             raise RuntimeError("strides should be greater than zero, but got stride: " + str(list(strides[0])))
@@ -462,8 +464,8 @@ def _adaptive_avg_pool(dims: int) -> tuple[Any, Any]:
             )
         if math.prod(grad_output.shape[-dims:]) == 0:
             raise RuntimeError(
-                f"{name}_backward(): Expected grad_output to have non-zero size for non-batch dimensions, but grad_output "
-                f"has sizes {list(grad_output.shape)}"
+                f"{name}_backward(): Expected grad_output to have non-zero size for non-batch dimensions, but "
+                f"grad_output has sizes {list(grad_output.shape)}"
             )
         if grad_output.dtype is not self.dtype:
             raise RuntimeError(f"expected dtype {self.dtype} for `grad_output` but got dtype {grad_output.dtype}")

@@ -1,4 +1,4 @@
-"""Images made larger or smaller: by the nearest element, linearly, by cubic curves, or with a filter against aliases."""
+"""Images made larger or smaller: by the nearest element, linearly, by cubic curves, or against aliases by a filter."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _all_taps(
 
 
 def _check_dtype(name: str, input: Tensor, integers: bool) -> None:
-    if not (input.is_floating_point() or integers and input.dtype is _U8):
+    if not (input.is_floating_point() or (integers and input.dtype is _U8)):
         raise NotImplementedError(f'"{name}" not implemented for {input.dtype}')
 
 

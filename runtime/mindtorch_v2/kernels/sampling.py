@@ -320,8 +320,8 @@ def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
     *batch, channels, height, width = self.shape
     if channels % (r * r):
         raise RuntimeError(
-            f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
-            f"input.size(-3)={channels} is not divisible by {r * r}"
+            f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+            f"but input.size(-3)={channels} is not divisible by {r * r}"
         )
     split = self.reshape((*batch, channels // (r * r), r, r, height, width))
     n = len(batch)
