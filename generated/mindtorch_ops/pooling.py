@@ -82,14 +82,13 @@ def _max_pool2d_with_indices_default(op, self, kernel_size, stride, padding, dil
 
 @_lib.operator(
     "max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
-    "dilation=1, bool ceil_mode=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))",
-    device_check="ExactSame",
+    "dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))",
     overlap_check=("Internal", "Partial"),
 )
-def _max_pool2d_with_indices_out(op):
-    """The out variant of ``max_pool2d_with_indices``."""
-    op.variant_of(torch.ops.aten.max_pool2d_with_indices.default)
-    op.not_implemented()
+def _max_pool2d_with_indices_out(op, out, indices):
+    """The same into two tensors."""
+    op.returns(out, indices)
+    op.python("mindtorch_v2.kernels.pooling:max_pool2d_into", device="any")
 
 
 @_lib.operator(
@@ -135,14 +134,13 @@ def _max_pool3d_with_indices_default(op, self, kernel_size, stride, padding, dil
 
 @_lib.operator(
     "max_pool3d_with_indices.out(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] "
-    "dilation=1, bool ceil_mode=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))",
-    device_check="ExactSame",
+    "dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))",
     overlap_check=("Internal", "Partial"),
 )
-def _max_pool3d_with_indices_out(op):
-    """The out variant of ``max_pool3d_with_indices``."""
-    op.variant_of(torch.ops.aten.max_pool3d_with_indices.default)
-    op.not_implemented()
+def _max_pool3d_with_indices_out(op, out, indices):
+    """The same into two tensors."""
+    op.returns(out, indices)
+    op.python("mindtorch_v2.kernels.pooling:max_pool3d_into", device="any")
 
 
 @_lib.operator(
@@ -186,15 +184,14 @@ def _adaptive_max_pool2d_default(op, self):
 
 
 @_lib.operator(
-    "adaptive_max_pool2d.out(Tensor self, int[2] output_size, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), "
+    "adaptive_max_pool2d.out(Tensor self, int[2] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), "
     "Tensor(b!))",
-    device_check="ExactSame",
     overlap_check=("Internal", "Partial"),
 )
-def _adaptive_max_pool2d_out(op):
-    """The out variant of ``adaptive_max_pool2d``."""
-    op.variant_of(torch.ops.aten.adaptive_max_pool2d.default)
-    op.not_implemented()
+def _adaptive_max_pool2d_out(op, out, indices):
+    """The same into two tensors."""
+    op.returns(out, indices)
+    op.python("mindtorch_v2.kernels.pooling:adaptive_max_pool2d_into", device="any")
 
 
 @_lib.operator(
@@ -221,15 +218,14 @@ def _adaptive_max_pool3d_default(op, self):
 
 
 @_lib.operator(
-    "adaptive_max_pool3d.out(Tensor self, int[3] output_size, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), "
+    "adaptive_max_pool3d.out(Tensor self, int[3] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), "
     "Tensor(b!))",
-    device_check="ExactSame",
     overlap_check=("Internal", "Partial"),
 )
-def _adaptive_max_pool3d_out(op):
-    """The out variant of ``adaptive_max_pool3d``."""
-    op.variant_of(torch.ops.aten.adaptive_max_pool3d.default)
-    op.not_implemented()
+def _adaptive_max_pool3d_out(op, out, indices):
+    """The same into two tensors."""
+    op.returns(out, indices)
+    op.python("mindtorch_v2.kernels.pooling:adaptive_max_pool3d_into", device="any")
 
 
 @_lib.operator(
@@ -496,7 +492,7 @@ def avg_pool3d_backward(op, grad_output, kernel_size, stride, padding, ceil_mode
     "Tensor)",
     device_check="ExactSame",
 )
-def fractional_max_pool2d(op, self, kernel_size, output_size):
+def _fractional_max_pool2d_default(op, self, kernel_size, output_size):
     """The largest elements of windows that begin by chance, and where they are."""
     _out0, out1 = op.returns()
     op.python("mindtorch_v2.kernels.pooling:fractional_max_pool2d", device=("CPU", "Meta"))
@@ -504,6 +500,17 @@ def fractional_max_pool2d(op, self, kernel_size, output_size):
     @op.gradient(differentiable=(True, False))
     def _(grad0, grad1):
         return {self: torch.ops.aten.fractional_max_pool2d_backward(grad0, self, kernel_size, output_size, out1)}
+
+
+@_lib.operator(
+    "fractional_max_pool2d.output(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples, *, "
+    "Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))",
+    overlap_check=("Internal", "Partial"),
+)
+def _fractional_max_pool2d_output(op, output, indices):
+    """The same into two tensors."""
+    op.returns(output, indices)
+    op.python("mindtorch_v2.kernels.pooling:fractional_max_pool2d_into", device="any")
 
 
 @_lib.operator(
@@ -546,7 +553,7 @@ def _max_unpool2d_out(op):
     "Tensor)",
     device_check="ExactSame",
 )
-def fractional_max_pool3d(op, self, kernel_size, output_size):
+def _fractional_max_pool3d_default(op, self, kernel_size, output_size):
     """The largest elements of windows that begin by chance, and where they are."""
     _out0, out1 = op.returns()
     op.python("mindtorch_v2.kernels.pooling:fractional_max_pool3d", device=("CPU", "Meta"))
@@ -554,6 +561,17 @@ def fractional_max_pool3d(op, self, kernel_size, output_size):
     @op.gradient(differentiable=(True, False))
     def _(grad0, grad1):
         return {self: torch.ops.aten.fractional_max_pool3d_backward(grad0, self, kernel_size, output_size, out1)}
+
+
+@_lib.operator(
+    "fractional_max_pool3d.output(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples, *, "
+    "Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))",
+    overlap_check=("Internal", "Partial"),
+)
+def _fractional_max_pool3d_output(op, output, indices):
+    """The same into two tensors."""
+    op.returns(output, indices)
+    op.python("mindtorch_v2.kernels.pooling:fractional_max_pool3d_into", device="any")
 
 
 @_lib.operator(
@@ -607,5 +625,7 @@ _adaptive_avg_pool3d = torch.ops.aten._adaptive_avg_pool3d
 _adaptive_avg_pool3d_backward = torch.ops.aten._adaptive_avg_pool3d_backward
 avg_pool2d = torch.ops.aten.avg_pool2d
 avg_pool3d = torch.ops.aten.avg_pool3d
+fractional_max_pool2d = torch.ops.aten.fractional_max_pool2d
 max_unpool2d = torch.ops.aten.max_unpool2d
+fractional_max_pool3d = torch.ops.aten.fractional_max_pool3d
 max_unpool3d = torch.ops.aten.max_unpool3d

@@ -90,8 +90,8 @@ class _MaxPool2dWithIndicesOut(OpOverload):
         dilation: int | Sequence[int] = ...,
         ceil_mode: bool = False,
         *,
-        out0: Tensor,
-        out1: Tensor,
+        out: Tensor,
+        indices: Tensor,
     ) -> tuple[Tensor, Tensor]: ...
 
 class _MaxPool2dWithIndicesOverloads(OpOverloadPacket):
@@ -120,10 +120,10 @@ class _MaxPool2dWithIndices(_MaxPool2dWithIndicesOverloads):
         dilation: int | Sequence[int] = ...,
         ceil_mode: bool = False,
         *,
-        out0: Tensor,
-        out1: Tensor,
+        out: Tensor,
+        indices: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        """The out variant of ``max_pool2d_with_indices``."""
+        """The same into two tensors."""
 
 max_pool2d_with_indices: _MaxPool2dWithIndices
 
@@ -178,8 +178,8 @@ class _MaxPool3dWithIndicesOut(OpOverload):
         dilation: int | Sequence[int] = ...,
         ceil_mode: bool = False,
         *,
-        out0: Tensor,
-        out1: Tensor,
+        out: Tensor,
+        indices: Tensor,
     ) -> tuple[Tensor, Tensor]: ...
 
 class _MaxPool3dWithIndicesOverloads(OpOverloadPacket):
@@ -208,10 +208,10 @@ class _MaxPool3dWithIndices(_MaxPool3dWithIndicesOverloads):
         dilation: int | Sequence[int] = ...,
         ceil_mode: bool = False,
         *,
-        out0: Tensor,
-        out1: Tensor,
+        out: Tensor,
+        indices: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        """The out variant of ``max_pool3d_with_indices``."""
+        """The same into two tensors."""
 
 max_pool3d_with_indices: _MaxPool3dWithIndices
 
@@ -256,7 +256,7 @@ class _AdaptiveMaxPool2dDefault(OpOverload):
 
 class _AdaptiveMaxPool2dOut(OpOverload):
     def __call__(
-        op, self: Tensor, output_size: int | Sequence[int], *, out0: Tensor, out1: Tensor
+        op, self: Tensor, output_size: int | Sequence[int], *, out: Tensor, indices: Tensor
     ) -> tuple[Tensor, Tensor]: ...
 
 class _AdaptiveMaxPool2dOverloads(OpOverloadPacket):
@@ -269,9 +269,9 @@ class _AdaptiveMaxPool2d(_AdaptiveMaxPool2dOverloads):
         """The largest elements of so many windows, and where in the image they are."""
     @overload
     def __call__(
-        op, self: Tensor, output_size: int | Sequence[int], *, out0: Tensor, out1: Tensor
+        op, self: Tensor, output_size: int | Sequence[int], *, out: Tensor, indices: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The out variant of ``adaptive_max_pool2d``."""
+        """The same into two tensors."""
 
 adaptive_max_pool2d: _AdaptiveMaxPool2d
 
@@ -286,7 +286,7 @@ class _AdaptiveMaxPool3dDefault(OpOverload):
 
 class _AdaptiveMaxPool3dOut(OpOverload):
     def __call__(
-        op, self: Tensor, output_size: int | Sequence[int], *, out0: Tensor, out1: Tensor
+        op, self: Tensor, output_size: int | Sequence[int], *, out: Tensor, indices: Tensor
     ) -> tuple[Tensor, Tensor]: ...
 
 class _AdaptiveMaxPool3dOverloads(OpOverloadPacket):
@@ -299,9 +299,9 @@ class _AdaptiveMaxPool3d(_AdaptiveMaxPool3dOverloads):
         """The largest elements of so many windows, and where in the image they are."""
     @overload
     def __call__(
-        op, self: Tensor, output_size: int | Sequence[int], *, out0: Tensor, out1: Tensor
+        op, self: Tensor, output_size: int | Sequence[int], *, out: Tensor, indices: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The out variant of ``adaptive_max_pool3d``."""
+        """The same into two tensors."""
 
 adaptive_max_pool3d: _AdaptiveMaxPool3d
 
@@ -603,11 +603,45 @@ class _AvgPool3dBackward(OpOverload):
 
 avg_pool3d_backward: _AvgPool3dBackward
 
-class _FractionalMaxPool2d(OpOverload):
+class _FractionalMaxPool2dDefault(OpOverload):
+    def __call__(
+        op, self: Tensor, kernel_size: int | Sequence[int], output_size: int | Sequence[int], random_samples: Tensor
+    ) -> tuple[Tensor, Tensor]: ...
+
+class _FractionalMaxPool2dOutput(OpOverload):
+    def __call__(
+        op,
+        self: Tensor,
+        kernel_size: int | Sequence[int],
+        output_size: int | Sequence[int],
+        random_samples: Tensor,
+        *,
+        output: Tensor,
+        indices: Tensor,
+    ) -> tuple[Tensor, Tensor]: ...
+
+class _FractionalMaxPool2dOverloads(OpOverloadPacket):
+    default: _FractionalMaxPool2dDefault
+    output: _FractionalMaxPool2dOutput
+
+class _FractionalMaxPool2d(_FractionalMaxPool2dOverloads):
+    @overload
     def __call__(
         op, self: Tensor, kernel_size: int | Sequence[int], output_size: int | Sequence[int], random_samples: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The largest elements of windows that begin by chance, and where they are."""
+    @overload
+    def __call__(
+        op,
+        self: Tensor,
+        kernel_size: int | Sequence[int],
+        output_size: int | Sequence[int],
+        random_samples: Tensor,
+        *,
+        output: Tensor,
+        indices: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """The same into two tensors."""
 
 fractional_max_pool2d: _FractionalMaxPool2d
 
@@ -644,11 +678,45 @@ class _MaxUnpool2d(_MaxUnpool2dOverloads):
 
 max_unpool2d: _MaxUnpool2d
 
-class _FractionalMaxPool3d(OpOverload):
+class _FractionalMaxPool3dDefault(OpOverload):
+    def __call__(
+        op, self: Tensor, kernel_size: int | Sequence[int], output_size: int | Sequence[int], random_samples: Tensor
+    ) -> tuple[Tensor, Tensor]: ...
+
+class _FractionalMaxPool3dOutput(OpOverload):
+    def __call__(
+        op,
+        self: Tensor,
+        kernel_size: int | Sequence[int],
+        output_size: int | Sequence[int],
+        random_samples: Tensor,
+        *,
+        output: Tensor,
+        indices: Tensor,
+    ) -> tuple[Tensor, Tensor]: ...
+
+class _FractionalMaxPool3dOverloads(OpOverloadPacket):
+    default: _FractionalMaxPool3dDefault
+    output: _FractionalMaxPool3dOutput
+
+class _FractionalMaxPool3d(_FractionalMaxPool3dOverloads):
+    @overload
     def __call__(
         op, self: Tensor, kernel_size: int | Sequence[int], output_size: int | Sequence[int], random_samples: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The largest elements of windows that begin by chance, and where they are."""
+    @overload
+    def __call__(
+        op,
+        self: Tensor,
+        kernel_size: int | Sequence[int],
+        output_size: int | Sequence[int],
+        random_samples: Tensor,
+        *,
+        output: Tensor,
+        indices: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """The same into two tensors."""
 
 fractional_max_pool3d: _FractionalMaxPool3d
 

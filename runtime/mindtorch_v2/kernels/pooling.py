@@ -13,6 +13,7 @@ from .._ops import ops
 from ._arrays import as_array, moved
 from ._native import native
 from ._taps import adaptive_ends, adaptive_windows, resampled, window_ends, windows
+from .reduction import written
 
 _I64, _F32, _F64, _BOOL = (_core.dtypes[name] for name in ("int64", "float32", "float64", "bool"))
 Numbers = Sequence[int]
@@ -289,6 +290,21 @@ def _fractional_max_pool(dims: int) -> Any:
 
 
 fractional_max_pool2d, fractional_max_pool3d = _fractional_max_pool(2), _fractional_max_pool(3)
+
+
+def _into(name: str) -> Any:
+    """The operator's results in two tensors, the second of which is called `indices`."""
+
+    def into(*args: Any, indices: Tensor, **first: Tensor) -> Any:
+        (target,) = first.values()  # called `out` or `output`
+        return written((target, indices), getattr(ops.aten, name)(*args))
+
+    return into
+
+
+max_pool2d_into, max_pool3d_into = _into("max_pool2d_with_indices"), _into("max_pool3d_with_indices")
+adaptive_max_pool2d_into, adaptive_max_pool3d_into = _into("adaptive_max_pool2d"), _into("adaptive_max_pool3d")
+fractional_max_pool2d_into, fractional_max_pool3d_into = _into("fractional_max_pool2d"), _into("fractional_max_pool3d")
 
 
 # ---------------------------------------------------------------- back to where the largest were
