@@ -66,7 +66,10 @@ def _grid_sampler_2d_out(op):
 def grid_sampler_2d_backward(op):
     """The gradients of `grid_sampler_2d`."""
     op.python("mindtorch_v2.kernels.sampling:grid_sampler_nd_backward", device=("CPU", "Meta"))
-    op.not_implemented()
+    op.backward(
+        "mindtorch_v2.kernels.sampling:grid_sampler_backward_gradient",
+        setup_context="mindtorch_v2.kernels.sampling:grid_sampler_backward_setup",
+    )
 
 
 @_lib.operator(
@@ -103,7 +106,10 @@ def _grid_sampler_3d_out(op):
 def grid_sampler_3d_backward(op):
     """The gradients of `grid_sampler_3d`."""
     op.python("mindtorch_v2.kernels.sampling:grid_sampler_nd_backward", device=("CPU", "Meta"))
-    op.not_implemented()
+    op.backward(
+        "mindtorch_v2.kernels.sampling:grid_sampler_backward_gradient",
+        setup_context="mindtorch_v2.kernels.sampling:grid_sampler_backward_setup",
+    )
 
 
 @_lib.operator("affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor")

@@ -14,7 +14,7 @@ from ._arrays import as_array, as_tensor
 
 _LINEAR, _NEAREST, _CUBIC = range(3)
 _ZEROS, _BORDER, _REFLECTION = range(3)
-_BOOL = _core.dtypes["bool"]
+_I64 = _core.dtypes["int64"]
 
 
 # ---------------------------------------------------------------- where a place lies
@@ -62,7 +62,9 @@ class _Axis:
         low = np.rint(place) if mode == _NEAREST else np.floor(place)
         share = place - low
         steps, self.weights, slopes = _WEIGHTS[mode](share)
-        self.slopes = [each * slope * grid.dtype.type(half) for each in slopes]
+        self.slope = slope * grid.dtype.type(half)  # of the share along the grid, in whose numbers it is linear
+        self.shift = share - grid * self.slope
+        self.slopes = [each * self.slope for each in slopes]
         indices = [low + step for step in steps]
         if mode == _CUBIC and padding != _ZEROS:
             indices = [_bounded(index, size, padding, align)[0] for index in indices]
@@ -70,21 +72,19 @@ class _Axis:
         self.indices = [np.clip(index, 0, size - 1).astype("int64") for index in indices]
 
 
+# Of a share of the way from one element to the next, an array or a tensor: which elements are taken, counted from the
+# one, their weights and the slopes of these.
 def _linear(share: Any) -> tuple[Any, Any, Any]:
-    import numpy as np
-
-    one = np.ones_like(share)
+    one = share * 0 + 1
     return (0, 1), (1 - share, share), (-one, one)
 
 
 def _nearest(share: Any) -> tuple[Any, Any, Any]:
-    import numpy as np
-
-    return (0,), (np.ones_like(share),), (np.zeros_like(share),)
+    return (0,), (share * 0 + 1,), (share * 0,)
 
 
 def _cubic(share: Any) -> tuple[Any, Any, Any]:
-    a = share.dtype.type(-0.75)
+    a = -0.75
     weights, slopes = [], []
     for step in (-1, 0, 1, 2):
         x, sign = (share - step, 1) if step <= 0 else (step - share, -1)
@@ -222,6 +222,49 @@ def grid_sampler_nd_backward(
     if of_input is not None:
         of_input = as_tensor(back.reshape(tuple(input.shape)), input.dtype)
     return of_input, as_tensor(slopes.reshape(tuple(grid.shape)), grid.dtype)
+
+
+def _composed(input: Tensor, grid: Tensor, mode: int, padding: int, align: bool) -> Tensor:
+    """What `grid_sampler_nd` computes, of operators, whose gradients of any order are known."""
+    batch, channels, sizes = input.shape[0], input.shape[1], tuple(input.shape[2:])
+    image = input.reshape((batch, channels, -1))
+    places = grid.reshape((batch, -1, len(sizes)))
+    axes = _axes(input, _float(places.detach()), mode, padding, align)
+    weights = []
+    for at, axis in enumerate(axes):
+        slope, shift = (as_tensor(part, grid.dtype) for part in (axis.slope, axis.shift))
+        weights.append(_WEIGHTS[mode](places.select(-1, len(sizes) - 1 - at) * slope + shift)[1])
+    total = 0
+    for index, inside, taps in _corners(axes, sizes):
+        weight = as_tensor(inside, grid.dtype)
+        for axis_weights, tap in zip(weights, taps, strict=True):
+            weight = weight * axis_weights[tap]
+        at = as_tensor(index, _I64).unsqueeze(1).expand((batch, channels, index.shape[1]))
+        total = total + image.gather(2, at) * weight.unsqueeze(1)
+    result: Tensor = total.reshape((*input.shape[:2], *grid.shape[1:-1]))  # type: ignore[attr-defined]
+    return result
+
+
+def grid_sampler_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the call."""
+    grad, input, grid, *ctx.modes, _mask = inputs
+    ctx.save_for_backward(grad, input, grid)
+
+
+def grid_sampler_backward_gradient(ctx: Any, of_input: Tensor | None, of_grid: Tensor | None) -> tuple[Any, ...]:
+    """The gradients of the gradients, those of the sampler composed of operators."""
+    from ..autograd import enable_grad, grad, is_grad_enabled
+
+    again = is_grad_enabled()
+    with enable_grad():
+        given = [t if t.requires_grad else t.detach().requires_grad_() for t in ctx.saved_tensors]
+        first = grad([_composed(given[1], given[2], *ctx.modes)], given[1:], [given[0]], create_graph=True)
+        pairs = [(t, g) for t, g in zip(first, (of_input, of_grid), strict=True) if g is not None and t.requires_grad]
+        if not pairs:
+            return (None,) * 7
+        outputs, starts = ([pair[at] for pair in pairs] for at in (0, 1))
+        found = grad(outputs, given, starts, create_graph=again, allow_unused=True)
+    return (*(g if asked else None for g, asked in zip(found, ctx.needs_input_grad[:3], strict=True)), *[None] * 4)
 
 
 def grid_sampler(
