@@ -192,7 +192,8 @@ def _computed(tensor: Tensor) -> Tensor:
     """The tensor as C++ takes it: contiguous, in float32, float64 or int64."""
     dtype = tensor.dtype
     wide = dtype if dtype is _F64 else _F32 if tensor.is_floating_point() else _I64
-    return tensor.to(wide).contiguous()
+    plain: Tensor = tensor.to(wide).contiguous()
+    return plain
 
 
 # ---------------------------------------------------------------- the operator and its gradient
@@ -224,7 +225,8 @@ def convolution(
         call.run(output, filters, given, _INPUT_GRADIENT)
     else:
         call.run(given, filters, output, _OUTPUT)
-    return output.to(input.dtype)
+    result: Tensor = output.to(input.dtype)
+    return result
 
 
 def convolution_backward(

@@ -258,7 +258,8 @@ def im2col(self: Tensor, kernel_size: Numbers, dilation: Numbers, padding: Numbe
     for tap, part in enumerate(_slides(padded, numbers, counts)):
         columns.select(2, tap).copy_(part)
     result = columns.reshape(shape)
-    return result if self.dim() == 4 else result.squeeze(0)
+    whole: Tensor = result if self.dim() == 4 else result.squeeze(0)
+    return whole
 
 
 def col2im(

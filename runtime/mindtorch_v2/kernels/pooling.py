@@ -210,7 +210,8 @@ def _back(grad_output: Tensor, self: Tensor, indices: Tensor, dims: int) -> Tens
             for t in (grad_output.to(wide), indices, found)
         ]
         native("mt_add_at", "desc", "desc", "desc")(*planes)
-    return found.to(self.dtype)
+    result: Tensor = found.to(self.dtype)
+    return result
 
 
 def _max_pool_backward(dims: int) -> Any:
@@ -414,7 +415,8 @@ def _avg_pool(dims: int) -> tuple[Any, Any]:
         _check_means(name, self)
         if self.is_meta:
             return _core.alloc((*self.shape[:-dims], *w.places), self.dtype, self.device)
-        return _divided(resampled(_wide(self), taps), counts, divisor_override).to(self.dtype)
+        result: Tensor = _divided(resampled(_wide(self), taps), counts, divisor_override).to(self.dtype)
+        return result
 
     def backward(
         grad_output: Tensor,
@@ -433,7 +435,8 @@ def _avg_pool(dims: int) -> tuple[Any, Any]:
         if self.is_meta:
             return _core.alloc(self.shape, self.dtype, self.device)
         shares = _divided(_wide(grad_output), counts, divisor_override)
-        return resampled(shares, [each.transposed for each in taps]).to(self.dtype)
+        result: Tensor = resampled(shares, [each.transposed for each in taps]).to(self.dtype)
+        return result
 
     return pool, backward
 
@@ -470,7 +473,8 @@ def _adaptive_avg_pool(dims: int) -> tuple[Any, Any]:
             return _core.alloc((*self.shape[:-dims], *places), self.dtype, self.device)
         found = [adaptive_windows(n, m) for n, m in zip(self.shape[-dims:], places, strict=True)]
         total = resampled(_wide(self), [taps for taps, _ in found])
-        return _divided(total, [counts for _, counts in found], None).to(self.dtype)
+        result: Tensor = _divided(total, [counts for _, counts in found], None).to(self.dtype)
+        return result
 
     def backward(grad_output: Tensor, self: Tensor) -> Tensor:
         if grad_output.dim() != self.dim() or grad_output.shape[:-dims] != self.shape[:-dims]:
@@ -489,7 +493,8 @@ def _adaptive_avg_pool(dims: int) -> tuple[Any, Any]:
             return _core.alloc(self.shape, self.dtype, self.device)
         found = [adaptive_windows(n, m) for n, m in zip(self.shape[-dims:], grad_output.shape[-dims:], strict=True)]
         shares = _divided(_wide(grad_output), [counts for _, counts in found], None)
-        return resampled(shares, [taps.transposed for taps, _ in found]).to(self.dtype)
+        result: Tensor = resampled(shares, [taps.transposed for taps, _ in found]).to(self.dtype)
+        return result
 
     return pool, backward
 

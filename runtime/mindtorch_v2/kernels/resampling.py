@@ -79,7 +79,8 @@ def _pair(name: str, make: Any, dims: int, aligns: bool) -> tuple[Any, Any]:
         taps = _all_taps(make, self.shape, output_size, align, scales, self.dtype is _F64)
         if self.dtype is not _U8:
             return resampled(self, taps)
-        return resampled(self.to(_core.dtypes["float32"]), taps).round().clamp(0, 255).to(_U8)
+        rounded: Tensor = resampled(self.to(_core.dtypes["float32"]), taps).round().clamp(0, 255).to(_U8)
+        return rounded
 
     def backward(grad_output: Tensor, output_size: Sequence[int], input_size: Sequence[int], *rest: Any) -> Tensor:
         align, scales = split(rest)

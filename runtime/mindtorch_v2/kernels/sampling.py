@@ -172,7 +172,8 @@ def grid_sampler_nd(
     if input.is_meta:
         return _core.alloc(shape, input.dtype, input.device)
     if input.numel() == 0 or grid.numel() == 0:
-        return _core.alloc(shape, input.dtype, input.device).zero_()
+        nothing: Tensor = _core.alloc(shape, input.dtype, input.device).zero_()
+        return nothing
     batch, channels, sizes = input.shape[0], input.shape[1], tuple(input.shape[2:])
     places = _float(grid).reshape((batch, -1, len(sizes)))
     image = _float(input).reshape((batch, channels, -1))
@@ -316,7 +317,8 @@ def _base_grid(like: Tensor, size: Sequence[int], align: bool) -> Tensor:
 
 def _rows(like: Tensor, size: Sequence[int], align: bool, dims: int) -> Tensor:
     base = _base_grid(like, size, align).reshape((-1, dims + 1))
-    return base.unsqueeze(0).expand((size[0], *base.shape))
+    rows: Tensor = base.unsqueeze(0).expand((size[0], *base.shape))
+    return rows
 
 
 def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:

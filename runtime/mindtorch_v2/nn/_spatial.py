@@ -372,6 +372,12 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             f"Expected a batch of {dims}D affine matrices of shape Nx{dims}x{dims + 1} for size {list(size)}. Got "
             f"{list(theta.shape)}."
         )
+    if align_corners and min(size[2:]) == 1:
+        warnings.warn(
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is "
+            "not an intended use case of affine_grid. See the documentation of affine_grid for details.",
+            stacklevel=2,
+        )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {list(size)}")
     result: Tensor = ops.aten.affine_grid_generator(theta, size, align_corners)
