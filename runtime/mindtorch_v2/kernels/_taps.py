@@ -86,8 +86,8 @@ def resampled(input: Tensor, taps: Sequence[Taps | None]) -> Tensor:
         result = _core.alloc(shape, wide, found.device)
         kernel(found.view((outer, along.size, inner)), result.view((outer, along.places, inner)), *along.tensors)
         found = result
-    result: Tensor = found.to(dtype)
-    return result
+    summed: Tensor = found.to(dtype)
+    return summed
 
 
 # ---------------------------------------------------------------- windows
