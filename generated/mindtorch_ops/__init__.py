@@ -120,6 +120,19 @@ on_first_use(
             aten::view_as_complex:f
             aten::view_as_real:f
         """,
+        "convolution": """
+            aten::_convolution:f
+            aten::_convolution_mode:f
+            aten::conv1d:f
+            aten::conv2d:f
+            aten::conv3d:f
+            aten::conv_tbc:f
+            aten::conv_transpose1d:f
+            aten::conv_transpose2d:f
+            aten::conv_transpose3d:f
+            aten::convolution:f
+            aten::convolution_backward:f
+        """,
         "cumulative": """
             aten::_cumsum_backward:f
             aten::_logcumsumexp_backward:f
@@ -183,6 +196,26 @@ on_first_use(
             aten::unique_consecutive:f
             aten::unique_dim:f
             aten::value_selecting_reduction_backward:f
+        """,
+        "padding": """
+            aten::_pad_circular:f
+            aten::_pad_enum:f
+            aten::col2im:f
+            aten::constant_pad_nd:f
+            aten::im2col:f
+            aten::pad:f
+            aten::reflection_pad1d:f
+            aten::reflection_pad1d_backward:f
+            aten::reflection_pad2d:f
+            aten::reflection_pad2d_backward:f
+            aten::reflection_pad3d:f
+            aten::reflection_pad3d_backward:f
+            aten::replication_pad1d:f
+            aten::replication_pad1d_backward:f
+            aten::replication_pad2d:f
+            aten::replication_pad2d_backward:f
+            aten::replication_pad3d:f
+            aten::replication_pad3d_backward:f
         """,
         "pointwise_math": """
             aten::_floating:f
@@ -291,6 +324,39 @@ on_first_use(
             aten::masked_fill_:m
             aten::where:fm
         """,
+        "pooling": """
+            aten::_adaptive_avg_pool2d:f
+            aten::_adaptive_avg_pool2d_backward:f
+            aten::_adaptive_avg_pool3d:f
+            aten::_adaptive_avg_pool3d_backward:f
+            aten::adaptive_avg_pool1d:f
+            aten::adaptive_avg_pool2d:f
+            aten::adaptive_avg_pool3d:f
+            aten::adaptive_max_pool1d:f
+            aten::adaptive_max_pool2d:f
+            aten::adaptive_max_pool2d_backward:f
+            aten::adaptive_max_pool3d:f
+            aten::adaptive_max_pool3d_backward:f
+            aten::avg_pool1d:f
+            aten::avg_pool2d:f
+            aten::avg_pool2d_backward:f
+            aten::avg_pool3d:f
+            aten::avg_pool3d_backward:f
+            aten::fractional_max_pool2d:f
+            aten::fractional_max_pool2d_backward:f
+            aten::fractional_max_pool3d:f
+            aten::fractional_max_pool3d_backward:f
+            aten::max_pool1d:f
+            aten::max_pool1d_with_indices:f
+            aten::max_pool2d:f
+            aten::max_pool2d_with_indices:f
+            aten::max_pool2d_with_indices_backward:f
+            aten::max_pool3d:f
+            aten::max_pool3d_with_indices:f
+            aten::max_pool3d_with_indices_backward:f
+            aten::max_unpool2d:f
+            aten::max_unpool3d:f
+        """,
         "products": """
             aten::addbmm:fm
             aten::addbmm_:m
@@ -339,6 +405,47 @@ on_first_use(
             aten::randperm:f
             aten::uniform:f
             aten::uniform_:m
+        """,
+        "resampling": """
+            aten::_upsample_bicubic2d_aa:f
+            aten::_upsample_bicubic2d_aa_backward:f
+            aten::_upsample_bilinear2d_aa:f
+            aten::_upsample_bilinear2d_aa_backward:f
+            aten::_upsample_lanczos2d_aa:f
+            aten::_upsample_lanczos2d_aa_backward:f
+            aten::_upsample_nearest_exact1d:f
+            aten::_upsample_nearest_exact1d_backward:f
+            aten::_upsample_nearest_exact2d:f
+            aten::_upsample_nearest_exact2d_backward:f
+            aten::_upsample_nearest_exact3d:f
+            aten::_upsample_nearest_exact3d_backward:f
+            aten::upsample_bicubic2d:f
+            aten::upsample_bicubic2d_backward:f
+            aten::upsample_bilinear2d:f
+            aten::upsample_bilinear2d_backward:f
+            aten::upsample_linear1d:f
+            aten::upsample_linear1d_backward:f
+            aten::upsample_nearest1d:f
+            aten::upsample_nearest1d_backward:f
+            aten::upsample_nearest2d:f
+            aten::upsample_nearest2d_backward:f
+            aten::upsample_nearest3d:f
+            aten::upsample_nearest3d_backward:f
+            aten::upsample_trilinear3d:f
+            aten::upsample_trilinear3d_backward:f
+        """,
+        "sampling": """
+            aten::affine_grid_generator:f
+            aten::affine_grid_generator_backward:f
+            aten::channel_shuffle:f
+            aten::grid_sampler:f
+            aten::grid_sampler_2d:f
+            aten::grid_sampler_2d_backward:f
+            aten::grid_sampler_3d:f
+            aten::grid_sampler_3d_backward:f
+            aten::native_channel_shuffle:f
+            aten::pixel_shuffle:f
+            aten::pixel_unshuffle:f
         """,
         "scattering": """
             aten::argwhere:fm

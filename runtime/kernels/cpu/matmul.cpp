@@ -7,7 +7,7 @@
 #include <new>
 #include <type_traits>
 
-#include "tensor.h"
+#include "matmul.h"
 
 MT_EXPORT int mt_copy(const mt_tensor* src, const mt_tensor* dst);
 MT_EXPORT int mt_mul_scalar(const mt_tensor* self, double number, const mt_tensor* out);
@@ -20,17 +20,6 @@ constexpr int64_t kDepth = 256;          // of the panels that a tile is compute
 constexpr int64_t kPanelBytes = 1 << 18; // of packed a: stays in the L2 cache
 constexpr int64_t kColumns = 3072;       // of packed b: stays in the L3 cache
 constexpr int64_t kSmall = 16 * 16 * 16; // multiplications below which packing costs more than it saves
-
-template <class T>
-struct Matrix {
-  T* data;
-  int64_t row, column;  // strides in elements
-  T& at(int64_t i, int64_t j) const { return data[i * row + j * column]; }
-};
-
-struct Size {
-  int64_t m, n, k;
-};
 
 // c += alpha * a @ b, for small matrices and for integers; c has contiguous rows.
 template <class T>
@@ -171,6 +160,8 @@ struct Product {
   }
 };
 
+}  // namespace
+
 template <class T>
 int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha) {
   static const auto small = PerIsa<SmallProduct<T>, const Size*, const Matrix<const T>*, const Matrix<const T>*,
@@ -181,6 +172,13 @@ int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b
   }
   return small(&size, &a, &b, &c, alpha);
 }
+#define MT_PRODUCT(T) \
+  template int product<T>(const Size&, const Matrix<const T>&, const Matrix<const T>&, const Matrix<T>&, double);
+MT_PRODUCT(float)
+MT_PRODUCT(double)
+MT_PRODUCT(int64_t)
+
+namespace {
 
 // A contiguous copy of a tensor in another dtype.
 struct Temporary {

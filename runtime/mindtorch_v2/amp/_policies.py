@@ -14,26 +14,40 @@ from ._casting import autocast_key, cast, eligible
 __all__ = ["install"]
 
 # For operators that exist here, the lists of the two differ.
-_LOWER = (
-    "addbmm addmm baddbmm bmm conv1d conv2d conv3d linalg_vecdot linear matmul mm prelu scaled_dot_product_attention"
-)
-_ACCELERATOR_LOWER = f"{_LOWER} addmv addr chain_matmul einsum mv"
+_CONVOLUTIONS = "_convolution conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d"
+_LOWER = f"addbmm addmm baddbmm bmm {_CONVOLUTIONS} linalg_vecdot linear matmul mm prelu scaled_dot_product_attention"
+_ACCELERATOR_LOWER = f"{_LOWER} convolution addmv addr chain_matmul einsum mv"
 _ACCELERATOR_FLOAT32 = (
     "acos asin cdist cosh cumprod cumsum dist erfinv exp expm1 group_norm kl_div l1_loss layer_norm linalg_vector_norm "
     "log log10 log1p log2 log_softmax logsumexp mse_loss native_layer_norm nll_loss norm pow prod reciprocal renorm "
     "rsqrt sinh smooth_l1_loss softmax softplus sum tan"
 )
-_ACCELERATOR_WIDEST = "addcdiv addcmul atan2 bilinear cross dot index_put scatter_add tensordot vdot"
+_ACCELERATOR_WIDEST = "addcdiv addcmul atan2 bilinear cross dot grid_sampler index_put scatter_add tensordot vdot"
 _CPU_FLOAT32 = (
     "avg_pool3d binary_cross_entropy binary_cross_entropy_with_logits cdist cross_entropy_loss huber_loss kl_div "
     "l1_loss mse_loss nanquantile nll_loss polar prod quantile smooth_l1_loss trace view_as_complex"
 )
+_CPU_FLOAT32_IMAGES = (
+    "adaptive_avg_pool3d adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d grid_sampler grid_sampler_2d "
+    "grid_sampler_3d max_pool3d max_unpool2d max_unpool3d reflection_pad1d reflection_pad2d replication_pad1d "
+    "replication_pad2d replication_pad3d"
+)
+_ACCELERATOR_FLOAT32_IMAGES = (
+    "_upsample_bicubic2d_aa _upsample_bilinear2d_aa _upsample_nearest_exact1d _upsample_nearest_exact2d "
+    "_upsample_nearest_exact3d upsample_bicubic2d upsample_bilinear2d upsample_linear1d upsample_nearest1d "
+    "upsample_nearest2d upsample_nearest3d upsample_trilinear3d"
+)
 # device type -> operators in the lower precision, in float32, in the widest type of their arguments, and as they are,
 # which would run lower for what they are made of
 _LISTS = {
-    "cpu": (_LOWER, _CPU_FLOAT32, "cat index_copy stack", "dot mv"),
+    "cpu": (_LOWER, f"{_CPU_FLOAT32} {_CPU_FLOAT32_IMAGES}", "cat index_copy stack", "dot mv"),
 }
-_ACCELERATORS = (_ACCELERATOR_LOWER, _ACCELERATOR_FLOAT32, _ACCELERATOR_WIDEST, "")  # of every other
+_ACCELERATORS = (
+    _ACCELERATOR_LOWER,
+    f"{_ACCELERATOR_FLOAT32} {_ACCELERATOR_FLOAT32_IMAGES}",
+    _ACCELERATOR_WIDEST,
+    "",
+)  # of every other
 
 Policy = Callable[[Any, str], Any]  # (arguments, device type) -> arguments
 

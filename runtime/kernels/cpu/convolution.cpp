@@ -1,0 +1,231 @@
+// Convolution over up to three dimensions and its two gradients: patches of the input as columns of a matrix, block by
+// block, and the product that is in matmul.cpp; or, where a group has few channels, row by row without the matrix.
+#include <algorithm>
+#include <initializer_list>
+#include <memory>
+#include <new>
+
+#include "matmul.h"
+
+namespace mt {
+namespace {
+
+constexpr int64_t kColumnBytes = 1 << 20;  // of the matrix of patches: what stays in the L2 cache
+constexpr int64_t kFewChannels = 2;        // outputs of a group for which a product's tile would be mostly empty
+
+struct Geometry {
+  int64_t batch, groups, channels, filters;  // channels and filters of a group
+  int64_t size[3], kernel[3], out[3];        // depth, height, width: of input, filters and output
+  int64_t stride[3], padding[3], dilation[3];
+
+  int64_t plane() const { return size[0] * size[1] * size[2]; }
+  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  int64_t positions() const { return out[0] * out[1] * out[2]; }
+  int64_t rows() const { return out[0] * out[1]; }
+  // Whether the input is the matrix of patches as it is.
+  bool is_pointwise() const {
+    for (int d = 0; d < 3; ++d)
+      if (kernel[d] != 1 || stride[d] != 1 || padding[d] != 0) return false;
+    return true;
+  }
+};
+
+MT_INLINE int64_t up(int64_t n, int64_t by) { return n <= 0 ? 0 : (n + by - 1) / by; }
+
+// Calls f(row of the output, offset in the input of what its first element meets, first, last) for rows of the output
+// and one tap: elements from first to last meet the input, others its padding. The offset may lie outside the input.
+template <class F>
+MT_INLINE void each_row(const Geometry& g, int64_t tap, int64_t row, int64_t end, F&& f) {
+  const int64_t at[3] = {tap / (g.kernel[1] * g.kernel[2]), tap / g.kernel[2] % g.kernel[1], tap % g.kernel[2]};
+  int64_t shift[3];
+  for (int d = 0; d < 3; ++d) shift[d] = at[d] * g.dilation[d] - g.padding[d];
+  const int64_t first = std::min(up(-shift[2], g.stride[2]), g.out[2]);
+  const int64_t last = std::max(first, std::min(up(g.size[2] - shift[2], g.stride[2]), g.out[2]));
+  for (; row < end; ++row) {
+    const int64_t z = row / g.out[1] * g.stride[0] + shift[0], y = row % g.out[1] * g.stride[1] + shift[1];
+    const bool inside = z >= 0 && z < g.size[0] && y >= 0 && y < g.size[1];
+    f(row, inside ? (z * g.size[1] + y) * g.size[2] + shift[2] : 0, inside ? first : g.out[2], inside ? last : g.out[2]);
+  }
+}
+#define EACH [&](int64_t row, int64_t from, int64_t first, int64_t last) __attribute__((always_inline))
+
+// Patches of a group's channels under rows of the output, a line for each channel and tap.
+template <class T>
+struct Gather {
+  MT_INLINE static int run(const Geometry* g, const T* input, T* columns, int64_t begin, int64_t end) {
+    const int64_t width = g->out[2], step = g->stride[2];
+    for (int64_t c = 0; c < g->channels; ++c)
+      for (int64_t tap = 0; tap < g->taps(); ++tap) {
+        const T* in = input + c * g->plane();
+        each_row(*g, tap, begin, end, EACH {
+          T* out = columns + (row - begin) * width;
+          for (int64_t x = 0; x < first; ++x) out[x] = 0;
+          if (step == 1) {
+            for (int64_t x = first; x < last; ++x) out[x] = in[from + x];
+          } else {
+            for (int64_t x = first; x < last; ++x) out[x] = in[from + x * step];
+          }
+          for (int64_t x = last; x < width; ++x) out[x] = 0;
+        });
+        columns += (end - begin) * width;
+      }
+    return MT_OK;
+  }
+};
+
+// The same back: lines added to where they were gathered.
+template <class T>
+struct Scatter {
+  MT_INLINE static int run(const Geometry* g, T* input, const T* columns, int64_t begin, int64_t end) {
+    const int64_t width = g->out[2], step = g->stride[2];
+    for (int64_t c = 0; c < g->channels; ++c)
+      for (int64_t tap = 0; tap < g->taps(); ++tap) {
+        T* in = input + c * g->plane();
+        each_row(*g, tap, begin, end, EACH {
+          const T* out = columns + (row - begin) * width;
+          if (step == 1) {
+#pragma GCC ivdep
+            for (int64_t x = first; x < last; ++x) in[from + x] = wrap_add(in[from + x], out[x]);
+          } else {
+            for (int64_t x = first; x < last; ++x) in[from + x * step] = wrap_add(in[from + x * step], out[x]);
+          }
+        });
+        columns += (end - begin) * width;
+      }
+    return MT_OK;
+  }
+};
+
+enum What : int64_t { kOutput, kInputGradient, kWeightGradient };
+
+// One filter on one channel, row by row, into whichever of the three is asked for.
+template <class T>
+struct Direct {
+  MT_INLINE static int run(const Geometry* g, What what, T* input, T* weight, T* output) {
+    const int64_t width = g->out[2], step = g->stride[2];
+    for (int64_t tap = 0; tap < g->taps(); ++tap) {
+      T w = weight[tap], sum = 0;
+      each_row(*g, tap, 0, g->rows(), EACH {
+        T* out = output + row * width;
+        T* in = input + from;
+        if (what == kOutput) {
+          if (step == 1) {
+#pragma GCC ivdep
+            for (int64_t x = first; x < last; ++x) out[x] = wrap_add(out[x], wrap_mul(w, in[x]));
+          } else {
+#pragma GCC ivdep
+            for (int64_t x = first; x < last; ++x) out[x] = wrap_add(out[x], wrap_mul(w, in[x * step]));
+          }
+        } else if (what == kInputGradient) {
+#pragma GCC ivdep
+          for (int64_t x = first; x < last; ++x) in[x * step] = wrap_add(in[x * step], wrap_mul(w, out[x]));
+        } else {
+          T lanes[16] = {};
+          int64_t x = first;
+          for (; x + 16 <= last; x += 16)
+            for (int l = 0; l < 16; ++l) lanes[l] = wrap_add(lanes[l], wrap_mul(out[x + l], in[(x + l) * step]));
+          for (int l = 0; x < last; ++x, ++l) lanes[l] = wrap_add(lanes[l], wrap_mul(out[x], in[x * step]));
+          for (int l = 0; l < 16; ++l) sum = wrap_add(sum, lanes[l]);
+        }
+      });
+      if (what == kWeightGradient) weight[tap] = wrap_add(w, sum);
+    }
+    return MT_OK;
+  }
+};
+
+// One group of one image, added to what is asked for.
+template <class T>
+int group(const Geometry& g, What what, T* input, T* weight, T* output) {
+  static const auto gather = PerIsa<Gather<T>, const Geometry*, const T*, T*, int64_t, int64_t>::pick();
+  static const auto scatter = PerIsa<Scatter<T>, const Geometry*, T*, const T*, int64_t, int64_t>::pick();
+  const int64_t lines = g.channels * g.taps(), positions = g.positions(), width = g.out[2];
+  const bool as_it_is = g.is_pointwise();
+  const int64_t fitting = kColumnBytes / int64_t(sizeof(T)) / std::max<int64_t>(1, lines * width);
+  const int64_t block = as_it_is ? g.rows() : std::clamp<int64_t>(fitting, 1, g.rows());
+  std::unique_ptr<T[]> memory;
+  if (!as_it_is) {
+    memory.reset(new (std::nothrow) T[size_t(lines * block * width)]);
+    if (!memory) return MT_ERROR_MEMORY;
+  }
+  for (int64_t begin = 0; begin < g.rows(); begin += block) {
+    const int64_t end = std::min(begin + block, g.rows()), count = (end - begin) * width;
+    T* columns = as_it_is ? input : memory.get();
+    T* out = output + begin * width;
+    int status;
+    if (what == kInputGradient) {  // columns += weight.T @ out
+      if (!as_it_is) std::fill_n(columns, lines * count, T(0));
+      status = product<T>({lines, count, g.filters}, {weight, 1, lines}, {out, positions, 1}, {columns, count, 1}, 1);
+      if (!as_it_is) scatter(&g, input, columns, begin, end);
+    } else {
+      if (!as_it_is) gather(&g, input, columns, begin, end);
+      if (what == kOutput)  // out += weight @ columns
+        status = product<T>({g.filters, count, lines}, {weight, lines, 1}, {columns, count, 1}, {out, positions, 1}, 1);
+      else  // weight += out @ columns.T
+        status = product<T>({g.filters, lines, count}, {out, positions, 1}, {columns, 1, count}, {weight, lines, 1}, 1);
+    }
+    if (status) return status;
+    if (mt_interrupted()) return MT_ERROR_INTERRUPTED;
+  }
+  return MT_OK;
+}
+
+template <class T>
+int convolve(const Geometry& g, What what, void* input_, void* weight_, void* output_) {
+  static const auto direct = PerIsa<Direct<T>, const Geometry*, What, T*, T*, T*>::pick();
+  const int64_t positions = g.positions();
+  for (int64_t n = 0; n < g.batch; ++n)
+    for (int64_t k = 0; k < g.groups; ++k) {
+      T* input = static_cast<T*>(input_) + (n * g.groups + k) * g.channels * g.plane();
+      T* weight = static_cast<T*>(weight_) + k * g.filters * g.channels * g.taps();
+      T* output = static_cast<T*>(output_) + (n * g.groups + k) * g.filters * positions;
+      if (g.channels <= kFewChannels && g.filters <= kFewChannels) {
+        for (int64_t f = 0; f < g.filters; ++f)
+          for (int64_t c = 0; c < g.channels; ++c)
+            direct(&g, what, input + c * g.plane(), weight + (f * g.channels + c) * g.taps(), output + f * positions);
+        if (mt_interrupted()) return MT_ERROR_INTERRUPTED;
+      } else if (int status = group(g, what, input, weight, output)) {
+        return status;
+      }
+    }
+  return MT_OK;
+}
+
+}  // namespace
+}  // namespace mt
+
+// Adds to `output` (N, filters, D, H, W) the convolution of `input` (N, channels, D, H, W) with `weight` (filters,
+// channels / groups, d, h, w); or, by `what`, to one of these two its gradient, with the output's in `output`. All are
+// contiguous, of one dtype: float32, float64 or int64.
+MT_EXPORT int mt_convolution(const mt_tensor* input, const mt_tensor* weight, const mt_tensor* output, int64_t what,
+                             int64_t groups, int64_t stride0, int64_t stride1, int64_t stride2, int64_t padding0,
+                             int64_t padding1, int64_t padding2, int64_t dilation0, int64_t dilation1, int64_t dilation2) {
+  for (const mt_tensor* t : {input, weight, output}) {
+    if (t->ndim != 5 || !mt::is_contiguous(t)) return MT_ERROR_SHAPE;
+    if (t->dtype != output->dtype) return MT_ERROR_DTYPE;
+  }
+  if (groups < 1 || what < 0 || what > 2) return MT_ERROR_SHAPE;
+  mt::Geometry g{input->shape[0], groups, weight->shape[1], weight->shape[0] / groups, {}, {}, {},
+                 {stride0, stride1, stride2}, {padding0, padding1, padding2}, {dilation0, dilation1, dilation2}};
+  for (int d = 0; d < 3; ++d) {
+    g.size[d] = input->shape[d + 2];
+    g.kernel[d] = weight->shape[d + 2];
+    g.out[d] = output->shape[d + 2];
+    if (g.stride[d] < 1 || g.dilation[d] < 1) return MT_ERROR_SHAPE;
+  }
+  const bool fits = output->shape[0] == g.batch && output->shape[1] == g.filters * groups &&
+                    weight->shape[0] == g.filters * groups && input->shape[1] == g.channels * groups;
+  if (!fits) return MT_ERROR_SHAPE;
+  if (mt::numel(output) == 0 || mt::numel(input) == 0 || mt::numel(weight) == 0) return MT_OK;
+  const auto asked = static_cast<mt::What>(what);
+  switch (output->dtype) {
+    case MT_F32:
+      return mt::convolve<float>(g, asked, input->data, weight->data, output->data);
+    case MT_F64:
+      return mt::convolve<double>(g, asked, input->data, weight->data, output->data);
+    case MT_I64:
+      return mt::convolve<int64_t>(g, asked, input->data, weight->data, output->data);
+    default:
+      return MT_ERROR_DTYPE;
+  }
+}

@@ -1,0 +1,510 @@
+"""Pooling over one to three dimensions: windows are settled here; C++ finds their largest elements and their sums."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+from .._ops import ops
+from ._arrays import as_array, moved
+from ._native import native
+from ._taps import adaptive_ends, adaptive_windows, resampled, window_ends, windows
+from .reduction import written
+
+_I64, _F32, _F64, _BOOL = (_core.dtypes[name] for name in ("int64", "float32", "float64", "bool"))
+Numbers = Sequence[int]
+_WORDS = {1: "one int", 2: "two ints", 3: "three ints"}
+
+
+# ---------------------------------------------------------------- arguments
+def _expanded(name: str, numbers: Numbers, dims: int) -> list[int]:
+    """A number for each dimension, where one stands for all."""
+    if len(numbers) not in (1, dims):
+        raise RuntimeError(f"{name} must either be a single int, or a tuple of {_WORDS[dims]}")
+    return list(numbers) * dims if len(numbers) == 1 else list(numbers)
+
+
+def _check_image(name: str, self: Tensor, dims: int) -> None:
+    """Refuses what is no image of so many dimensions with channels, or a batch of such."""
+    shape = list(self.shape)
+    if self.dim() not in (dims + 1, dims + 2) or math.prod(shape[-dims - 1 :]) == 0:
+        raise RuntimeError(
+            f"{name}(): Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with optional 0 dim batch size for "
+            f"input, but got: {shape}"
+        )
+
+
+class _Windows:
+    """The numbers of windows, one for each dimension, and how many windows there are; checked."""
+
+    def __init__(
+        self,
+        name: str,
+        input: Tensor,
+        dims: int,
+        kernel: Numbers,
+        stride: Numbers,
+        padding: Numbers,
+        dilation: Numbers,
+        ceil: bool,
+    ) -> None:
+        self.kernel = _expanded("kernel_size", kernel, dims)
+        self.stride = _expanded("stride", stride, dims) if len(stride) else self.kernel
+        self.padding, self.dilation = _expanded("padding", padding, dims), _expanded("dilation", dilation, dims)
+        if min(self.kernel) <= 0:
+            raise RuntimeError(f"{name}(): kernel_size must be greater than zero, but got {self.kernel}")
+        if min(self.stride) <= 0:
+            raise RuntimeError(f"{name}(): stride must be greater than zero, but got {self.stride}")
+        if min(self.dilation) <= 0:
+            raise RuntimeError(f"{name}(): dilation must be greater than zero, but got {self.dilation}")
+        if min(self.padding) < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {min(self.padding)}")
+        for k, p, d in zip(self.kernel, self.padding, self.dilation, strict=True):
+            if p > (d * (k - 1) + 1) // 2:
+                raise RuntimeError(
+                    f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+                    f"dilation={d}"
+                )
+        _check_image(name, input, dims)
+        self.sizes = list(input.shape[-dims:])
+        self.places = [self._places(at, ceil) for at in range(dims)]
+        if min(self.places) < 1:
+            given, found = ("x".join(map(str, numbers)) for numbers in (self.sizes, self.places))
+            raise RuntimeError(
+                f"Given input size: ({given}). Calculated output size: ({found}). Output size is too small"
+            )
+
+    def _places(self, at: int, ceil: bool) -> int:
+        n, k, s, p, d = self.sizes[at], self.kernel[at], self.stride[at], self.padding[at], self.dilation[at]
+        places = (n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil else 0)) // s + 1
+        return places - 1 if ceil and (places - 1) * s >= n + p else places  # the last begins within the image
+
+
+def _check_floating(name: str, self: Tensor) -> None:
+    if not self.is_floating_point():
+        raise NotImplementedError(f'"{name}" not implemented for {self.dtype}')
+
+
+# ---------------------------------------------------------------- the largest
+def _largest(name: str, self: Tensor, ends: list[Tensor], steps: list[int]) -> tuple[Tensor, Tensor]:
+    """The largest elements of windows, one tensor of ends a dimension, and their places in the image."""
+    dims = len(ends)
+    if self.dtype is _BOOL or self.is_complex():
+        raise NotImplementedError(f'"{name}" not implemented for {self.dtype}')
+    shape = (*self.shape[:-dims], *(t.shape[0] for t in ends))
+    found, indices = (_core.alloc(shape, dtype, self.device) for dtype in (self.dtype, _I64))
+    if not self.is_meta and found.numel():
+        ones = [1] * (3 - dims)
+        planes = [
+            t.contiguous().view((math.prod(t.shape[:-dims]), *ones, *t.shape[-dims:])) for t in (self, found, indices)
+        ]
+        missing = [window_ends(1, 1, 1, 1, 0, 1)] * (3 - dims)
+        native("mt_max_pool", *["desc"] * 6, *["i64"] * 3)(*planes, *missing, *ends, *ones, *steps)
+    return found, indices
+
+
+def _max_pool(dims: int) -> Any:
+    name = f"max_pool{dims}d"
+
+    def pool(
+        self: Tensor,
+        kernel_size: Numbers,
+        stride: Numbers = (),
+        padding: Numbers = (0,),
+        dilation: Numbers = (1,),
+        ceil_mode: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        w = _Windows(name, self, dims, kernel_size, stride, padding, dilation, ceil_mode)
+        numbers = zip(w.sizes, w.places, w.kernel, w.stride, w.padding, w.dilation, strict=True)
+        return _largest(name, self, [window_ends(*each) for each in numbers], w.dilation)
+
+    return pool
+
+
+max_pool2d_with_indices, max_pool3d_with_indices = _max_pool(2), _max_pool(3)
+
+
+def max_pool1d_with_indices(
+    self: Tensor,
+    kernel_size: Numbers,
+    stride: Numbers = (),
+    padding: Numbers = (0,),
+    dilation: Numbers = (1,),
+    ceil_mode: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """As of two dimensions, the first of size 1."""
+    if self.dim() not in (2, 3):
+        raise RuntimeError(f"max_pool1d() Expected 2D or 3D input tensor, but got {list(self.shape)}")
+    w = _Windows("max_pool1d", self, 1, kernel_size, stride, padding, dilation, ceil_mode)
+    _check_floating("max_pool1d", self)
+    found, indices = ops.aten.max_pool2d_with_indices(
+        self.unsqueeze(-2), [1, *w.kernel], [1, *w.stride], [0, *w.padding], [1, *w.dilation], ceil_mode
+    )
+    return found.squeeze(-2), indices.squeeze(-2)
+
+
+def _adaptive_sizes(name: str, self: Tensor, output_size: Numbers, dims: int) -> list[int]:
+    if len(output_size) != dims:
+        raise RuntimeError(f"{name}(): internal error: output_size must have {dims} elements, got {list(output_size)}")
+    shape = list(self.shape)
+    if self.dim() not in (dims + 1, dims + 2):
+        raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {shape}")
+    if math.prod(shape[1 if self.dim() == dims + 2 else -dims :]) == 0:
+        raise RuntimeError(
+            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {shape}"
+        )
+    if min(output_size) < 0:
+        raise RuntimeError(
+            f"{name}(): elements of output_size must be greater than or equal to 0, got {list(output_size)}"
+        )
+    return list(output_size)
+
+
+def _adaptive_max_pool(dims: int) -> Any:
+    name = f"adaptive_max_pool{dims}d"
+
+    def pool(self: Tensor, output_size: Numbers) -> tuple[Tensor, Tensor]:
+        places = _adaptive_sizes(name, self, output_size, dims)
+        _check_floating(name, self)
+        ends = [adaptive_ends(n, m) for n, m in zip(self.shape[-dims:], places, strict=True)]
+        return _largest(name, self, ends, [1] * dims)
+
+    return pool
+
+
+adaptive_max_pool2d, adaptive_max_pool3d = _adaptive_max_pool(2), _adaptive_max_pool(3)
+
+
+def adaptive_max_pool1d(self: Tensor, output_size: Numbers) -> tuple[Tensor, Tensor]:
+    """As of two dimensions, the first of size 1."""
+    sizes = _adaptive_sizes("adaptive_max_pool1d", self, output_size, 1)
+    found, indices = ops.aten.adaptive_max_pool2d(self.unsqueeze(-2), [1, *sizes])
+    return found.squeeze(-2), indices.squeeze(-2)
+
+
+# ---------------------------------------------------------------- the gradient of the largest
+def _flat(tensor: Tensor, dims: int) -> Tensor:
+    result: Tensor = tensor.reshape((*tensor.shape[:-dims], math.prod(tensor.shape[-dims:])))
+    return result
+
+
+def _back(grad_output: Tensor, self: Tensor, indices: Tensor, dims: int) -> Tensor:
+    """Each gradient added where the element came from."""
+    if grad_output.dtype is not self.dtype:
+        raise RuntimeError(f"expected dtype {self.dtype} for `grad_output` but got dtype {grad_output.dtype}")
+    if tuple(grad_output.shape) != tuple(indices.shape):
+        raise RuntimeError(
+            f"Expected grad_output of size {list(indices.shape)}, that of indices, but got {list(grad_output.shape)}"
+        )
+    if self.is_meta:
+        return _core.alloc(self.shape, self.dtype, self.device)
+    wide = self.dtype if self.dtype in (_F64, _I64) else _F32 if self.is_floating_point() else _I64
+    found = _core.alloc(self.shape, wide, self.device).zero_()
+    if found.numel() and indices.numel():
+        planes = [
+            t.contiguous().view((math.prod(t.shape[:-dims]), math.prod(t.shape[-dims:])))
+            for t in (grad_output.to(wide), indices, found)
+        ]
+        native("mt_add_at", "desc", "desc", "desc")(*planes)
+    result: Tensor = found.to(self.dtype)
+    return result
+
+
+def _max_pool_backward(dims: int) -> Any:
+    def backward(grad_output: Tensor, self: Tensor, *rest: Any) -> Tensor:
+        return _back(grad_output, self, rest[-1], dims)
+
+    return backward
+
+
+max_pool2d_backward, max_pool3d_backward = _max_pool_backward(2), _max_pool_backward(3)
+
+
+# ---------------------------------------------------------------- windows by chance
+def _fractional_ends(samples: Any, size: int, places: int, kernel: int) -> Any:
+    """Where windows begin, for each sample: evenly, from a start by chance on; the last ends where the image does."""
+    import numpy as np
+
+    at = np.arange(places)
+    if places < 2:
+        return np.full((len(samples), places), size - kernel)
+    real = samples.dtype.type
+    alpha = real(size - kernel) / real(places - 1)
+    column = samples[:, None]
+    starts = ((at.astype(real) + column) * alpha).astype("int64") - (column * alpha).astype("int64")
+    starts[:, -1] = size - kernel
+    return starts
+
+
+def _fractional_max_pool(dims: int) -> Any:
+    name = f"fractional_max_pool{dims}d"
+
+    def pool(self: Tensor, kernel_size: Numbers, output_size: Numbers, random_samples: Tensor) -> tuple[Tensor, Tensor]:
+        import numpy as np
+
+        kernel = _expanded("kernel_size", kernel_size, dims)
+        places = _expanded("output_size", output_size, dims)
+        _check_image(name, self, dims)
+        _check_floating(name, self)
+        if random_samples.dtype is not self.dtype:
+            raise RuntimeError("Expect _random_samples to have the same dtype as input")
+        if random_samples.dim() != 3:
+            raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {random_samples.dim()}")
+        batch, channels = (self.shape[0] if self.dim() == dims + 2 else 1), self.shape[-dims - 1]
+        if random_samples.shape[0] < batch:
+            raise RuntimeError(
+                f"Expect _random_samples.size(0) no less then input batch size, got {random_samples.shape[0]}"
+            )
+        if random_samples.shape[1] != channels:
+            raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+        if random_samples.shape[2] != dims:
+            raise RuntimeError(f"Expect _random_samples.size(2) equals to {dims} got {random_samples.shape[2]}.")
+        for n, m, k in zip(self.shape[-dims:], places, kernel, strict=True):
+            if m + k - 1 > n:
+                raise RuntimeError(
+                    f"{name}(): pool size {k} and output size {m} are too large relative to input size {n}"
+                )
+        shape = (*self.shape[:-dims], *places)
+        found, indices = (_core.alloc(shape, dtype, self.device) for dtype in (self.dtype, _I64))
+        if self.is_meta or not found.numel():
+            return found, indices
+        samples = as_array(random_samples)[:batch].reshape((batch * channels, dims))
+        # the samples of an image are of width and height, those of a volume of depth, height and width
+        order = range(dims) if dims == 3 else reversed(range(dims))
+        starts = [
+            _fractional_ends(samples[:, which], self.shape[at - dims], places[at], kernel[at])
+            for at, which in enumerate(order)
+        ]
+        planes = [t.contiguous().view((batch * channels, *t.shape[-dims:])) for t in (self, found, indices)]
+        for plane in range(batch * channels):
+            ends = [moved(np.stack((s[plane], s[plane] + k), 1), _I64) for s, k in zip(starts, kernel, strict=True)]
+            values, at = _largest(name, planes[0][plane : plane + 1], ends, [1] * dims)
+            planes[1][plane : plane + 1].copy_(values)
+            planes[2][plane : plane + 1].copy_(at)
+        return found, indices
+
+    return pool
+
+
+fractional_max_pool2d, fractional_max_pool3d = _fractional_max_pool(2), _fractional_max_pool(3)
+
+
+def _into(name: str) -> Any:
+    """The operator's results in two tensors, the second of which is called `indices`."""
+
+    def into(*args: Any, indices: Tensor, **first: Tensor) -> Any:
+        (target,) = first.values()  # called `out` or `output`
+        return written((target, indices), getattr(ops.aten, name)(*args))
+
+    return into
+
+
+max_pool2d_into, max_pool3d_into = _into("max_pool2d_with_indices"), _into("max_pool3d_with_indices")
+adaptive_max_pool2d_into, adaptive_max_pool3d_into = _into("adaptive_max_pool2d"), _into("adaptive_max_pool3d")
+fractional_max_pool2d_into, fractional_max_pool3d_into = _into("fractional_max_pool2d"), _into("fractional_max_pool3d")
+
+
+# ---------------------------------------------------------------- back to where the largest were
+def _max_unpool(dims: int) -> Any:
+    name = f"max_unpool{dims}d"
+
+    def unpool(self: Tensor, indices: Tensor, output_size: Numbers, *strides: Numbers) -> Tensor:
+        if indices.dtype is not _I64:
+            raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
+        if len(output_size) != dims:
+            raise RuntimeError(
+                f"There should be exactly {_WORDS[dims].split()[0]} elements in output_size, but got "
+                f"{len(output_size)} elements."
+            )
+        if self.dim() not in (dims + 1, dims + 2):
+            raise RuntimeError(
+                f"Input to {name} should be a {dims + 1}d or {dims + 2}d Tensor, but got a tensor with {self.dim()} "
+                "dimensions."
+            )
+        if self.shape != indices.shape:
+            raise RuntimeError(
+                f"Expected shape of indices to be same as that of the input tensor ({list(self.shape)}) but got "
+                f"indices tensor with shape: {list(indices.shape)}"
+            )
+        if strides and min(strides[0]) <= 0:
+            raise RuntimeError("strides should be greater than zero, but got stride: " + str(list(strides[0])))
+        if math.prod(self.shape[-dims - 1 :]) == 0:
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got {list(self.shape)}"
+            )
+        _check_floating(name, self)
+        output = _core.alloc((*self.shape[:-dims], *output_size), self.dtype, self.device)
+        if self.is_meta:
+            return output
+        places, count = as_array(indices), math.prod(output_size)
+        wrong = places[(places < 0) | (places >= count)]
+        if wrong.size:
+            raise RuntimeError(
+                f"Found an invalid max index: {wrong[0]} (output volumes are of size {list(output_size)})"
+            )
+        output.zero_()
+        _flat(output, dims).scatter_(-1, _flat(indices, dims), _flat(self, dims))
+        return output
+
+    return unpool
+
+
+max_unpool2d, max_unpool3d = _max_unpool(2), _max_unpool(3)
+
+
+# ---------------------------------------------------------------- means
+def _divided(total: Tensor, counts: list[tuple[int, ...]], override: int | None) -> Tensor:
+    """Sums by how many elements each window has, the product of those along each dimension."""
+    import numpy as np
+
+    if override is None and all(len(set(each)) == 1 for each in counts):
+        override = math.prod(each[0] for each in counts)
+    divisor: Any = override
+    if override is None:
+        product = functools.reduce(np.multiply.outer, [np.asarray(each) for each in counts])
+        divisor = moved(product, _I64).to(total.dtype)
+    if total.is_floating_point():
+        result: Tensor = total / divisor
+    else:
+        result = ops.aten.div(total, divisor, rounding_mode="trunc")
+    return result
+
+
+def _wide(tensor: Tensor) -> Tensor:
+    return tensor.to(_F32) if tensor.is_floating_point() and tensor.dtype is not _F64 else tensor
+
+
+def _check_means(name: str, self: Tensor) -> None:
+    if not (self.is_floating_point() or self.dtype is _I64):
+        raise NotImplementedError(f'"{name}" not implemented for {self.dtype}')
+
+
+def _avg_pool(dims: int) -> tuple[Any, Any]:
+    name = f"avg_pool{dims}d"
+
+    def settled(
+        self: Tensor,
+        kernel: Numbers,
+        stride: Numbers,
+        padding: Numbers,
+        ceil: bool,
+        include: bool,
+        override: int | None,
+    ) -> tuple[_Windows, list[Any], list[Any]]:
+        if override == 0:
+            raise RuntimeError("divisor must be not zero")
+        w = _Windows(name, self, dims, kernel, stride, padding, [1], ceil)
+        numbers = zip(w.sizes, w.places, w.kernel, w.stride, w.padding, strict=True)
+        found = [windows(*each) for each in numbers]
+        return w, [taps for taps, _, _ in found], [padded if include else inside for _, padded, inside in found]
+
+    def pool(
+        self: Tensor,
+        kernel_size: Numbers,
+        stride: Numbers = (),
+        padding: Numbers = (0,),
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Tensor:
+        w, taps, counts = settled(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        _check_means(name, self)
+        if self.is_meta:
+            return _core.alloc((*self.shape[:-dims], *w.places), self.dtype, self.device)
+        result: Tensor = _divided(resampled(_wide(self), taps), counts, divisor_override).to(self.dtype)
+        return result
+
+    def backward(
+        grad_output: Tensor,
+        self: Tensor,
+        kernel_size: Numbers,
+        stride: Numbers,
+        padding: Numbers,
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: int | None,
+    ) -> Tensor:
+        w, taps, counts = settled(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        expected = [*self.shape[:-dims], *w.places]
+        if list(grad_output.shape) != expected:
+            raise RuntimeError(f"Expected grad_output of size {expected}, but got {list(grad_output.shape)}")
+        if self.is_meta:
+            return _core.alloc(self.shape, self.dtype, self.device)
+        shares = _divided(_wide(grad_output), counts, divisor_override)
+        result: Tensor = resampled(shares, [each.transposed for each in taps]).to(self.dtype)
+        return result
+
+    return pool, backward
+
+
+avg_pool2d, avg_pool2d_backward = _avg_pool(2)
+avg_pool3d, avg_pool3d_backward = _avg_pool(3)
+
+
+def avg_pool1d(
+    self: Tensor,
+    kernel_size: Numbers,
+    stride: Numbers = (),
+    padding: Numbers = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """As of two dimensions, the first of size 1."""
+    if self.dim() not in (2, 3):
+        raise RuntimeError(f"Expected 2D or 3D (batch mode) tensor for input, but got {list(self.shape)}")
+    w = _Windows("avg_pool1d", self, 1, kernel_size, stride, padding, [1], ceil_mode)
+    result: Tensor = ops.aten.avg_pool2d(
+        self.unsqueeze(-2), [1, *w.kernel], [1, *w.stride], [0, *w.padding], ceil_mode, count_include_pad
+    ).squeeze(-2)
+    return result
+
+
+def _adaptive_avg_pool(dims: int) -> tuple[Any, Any]:
+    name = f"adaptive_avg_pool{dims}d"
+
+    def pool(self: Tensor, output_size: Numbers) -> Tensor:
+        places = _adaptive_sizes(name, self, output_size, dims)
+        _check_floating(name, self)
+        if self.is_meta or not all(places):
+            return _core.alloc((*self.shape[:-dims], *places), self.dtype, self.device)
+        found = [adaptive_windows(n, m) for n, m in zip(self.shape[-dims:], places, strict=True)]
+        total = resampled(_wide(self), [taps for taps, _ in found])
+        result: Tensor = _divided(total, [counts for _, counts in found], None).to(self.dtype)
+        return result
+
+    def backward(grad_output: Tensor, self: Tensor) -> Tensor:
+        if grad_output.dim() != self.dim() or grad_output.shape[:-dims] != self.shape[:-dims]:
+            raise RuntimeError(
+                f"{name}_backward(): Expected grad_output of a size that fits input {list(self.shape)}, but got "
+                f"{list(grad_output.shape)}"
+            )
+        if math.prod(grad_output.shape[-dims:]) == 0:
+            raise RuntimeError(
+                f"{name}_backward(): Expected grad_output to have non-zero size for non-batch dimensions, but "
+                f"grad_output has sizes {list(grad_output.shape)}"
+            )
+        if grad_output.dtype is not self.dtype:
+            raise RuntimeError(f"expected dtype {self.dtype} for `grad_output` but got dtype {grad_output.dtype}")
+        if self.is_meta:
+            return _core.alloc(self.shape, self.dtype, self.device)
+        found = [adaptive_windows(n, m) for n, m in zip(self.shape[-dims:], grad_output.shape[-dims:], strict=True)]
+        shares = _divided(_wide(grad_output), [counts for _, counts in found], None)
+        result: Tensor = resampled(shares, [taps.transposed for taps, _ in found]).to(self.dtype)
+        return result
+
+    return pool, backward
+
+
+adaptive_avg_pool2d, adaptive_avg_pool2d_backward = _adaptive_avg_pool(2)
+adaptive_avg_pool3d, adaptive_avg_pool3d_backward = _adaptive_avg_pool(3)
+
+
+def adaptive_avg_pool1d(self: Tensor, output_size: Numbers) -> Tensor:
+    """As of two dimensions, the first of size 1."""
+    sizes = _adaptive_sizes("adaptive_avg_pool1d", self, output_size, 1)
+    result: Tensor = ops.aten.adaptive_avg_pool2d(self.unsqueeze(-2), [1, *sizes]).squeeze(-2)
+    return result
