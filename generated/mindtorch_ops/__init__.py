@@ -167,6 +167,26 @@ on_first_use(
             aten::nll_loss_forward:f
             aten::softmax:fm
         """,
+        "normalization": """
+            aten::_batch_norm_no_update:f
+            aten::_batch_norm_with_update:f
+            aten::_fused_rms_norm:f
+            aten::_fused_rms_norm_backward:f
+            aten::_native_batch_norm_legit:f
+            aten::_native_batch_norm_legit_no_training:f
+            aten::batch_norm:f
+            aten::batch_norm_backward:f
+            aten::group_norm:f
+            aten::instance_norm:f
+            aten::layer_norm:f
+            aten::native_batch_norm:f
+            aten::native_batch_norm_backward:f
+            aten::native_group_norm:f
+            aten::native_group_norm_backward:f
+            aten::native_layer_norm:f
+            aten::native_layer_norm_backward:f
+            aten::rms_norm:f
+        """,
         "ordering": """
             aten::_unique2:f
             aten::argsort:fm
@@ -362,6 +382,15 @@ on_first_use(
             aten::scatter_reduce_:m
             aten::take:fm
             aten::take_along_dim:fm
+        """,
+        "similarity": """
+            aten::_pdist_forward:f
+            aten::_trilinear:f
+            aten::bilinear:f
+            aten::cosine_similarity:f
+            aten::one_hot:f
+            aten::pairwise_distance:f
+            aten::pdist:f
         """,
         "special": """
             aten::special_airy_ai:f

@@ -10,9 +10,10 @@ from .._core import dtype as DType
 from .._functional import broadcast_tensors
 from .._ops import ops
 from ..autograd import no_grad
-from . import _activations, _reduction
+from . import _activations, _normalization, _reduction
 from ._activations import *  # noqa: F403  (activations with and without ``inplace``)
 from ._class_losses import cross_entropy_loss, nll_loss_nd
+from ._normalization import *  # noqa: F403  (normalization, similarities and distances)
 
 __all__ = [
     "cross_entropy",
@@ -31,6 +32,7 @@ __all__ = [
     "softmin",
     "tanh",
     *_activations.__all__,
+    *_normalization.__all__,
 ]
 
 
