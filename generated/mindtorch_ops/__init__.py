@@ -383,6 +383,14 @@ on_first_use(
             aten::take:fm
             aten::take_along_dim:fm
         """,
+        "sdpa": """
+            aten::_fused_sdp_choice:f
+            aten::_safe_softmax:f
+            aten::_scaled_dot_product_attention_math:f
+            aten::_scaled_dot_product_flash_attention_for_cpu:f
+            aten::_scaled_dot_product_flash_attention_for_cpu_backward:f
+            aten::scaled_dot_product_attention:f
+        """,
         "similarity": """
             aten::_pdist_forward:f
             aten::_trilinear:f

@@ -196,19 +196,6 @@ def _native_batch_norm_default(op):
 
 
 @_lib.operator(
-    "native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
-    "bool training, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), "
-    "Tensor(b!), Tensor(c!))",
-    device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
-)
-def _native_batch_norm_out(op):
-    """The out variant of ``native_batch_norm``."""
-    op.variant_of(torch.ops.aten.native_batch_norm.default)
-    op.not_implemented()
-
-
-@_lib.operator(
     "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? "
     "running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, "
     "Tensor, Tensor)",
@@ -251,19 +238,6 @@ def __native_batch_norm_legit_default(op):
 
 
 @_lib.operator(
-    "_native_batch_norm_legit.out(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) "
-    "running_var, bool training, float momentum, float eps, *, Tensor(c!) out0, Tensor(d!) out1, Tensor(e!) out2) -> "
-    "(Tensor(c!), Tensor(d!), Tensor(e!))",
-    device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
-)
-def __native_batch_norm_legit_out(op):
-    """The out variant of ``_native_batch_norm_legit``."""
-    op.variant_of(torch.ops.aten._native_batch_norm_legit.default)
-    op.not_implemented()
-
-
-@_lib.operator(
     "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, "
     "float eps) -> (Tensor, Tensor, Tensor)",
     device_check="ExactSame",
@@ -276,18 +250,6 @@ def __native_batch_norm_legit_no_stats(op):
         "mindtorch_v2.kernels.batch_normalization:no_stats_gradient",
         setup_context="mindtorch_v2.kernels.batch_normalization:no_stats_setup",
     )
-
-
-@_lib.operator(
-    "_native_batch_norm_legit.no_stats_out(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, "
-    "float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
-    device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
-)
-def __native_batch_norm_legit_no_stats_out(op):
-    """The out variant of ``_native_batch_norm_legit.no_stats``."""
-    op.variant_of(torch.ops.aten._native_batch_norm_legit.no_stats)
-    op.not_implemented()
 
 
 @_lib.operator(
@@ -335,19 +297,6 @@ def __batch_norm_with_update_default(op):
 
 
 @_lib.operator(
-    "_batch_norm_with_update.out(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) "
-    "running_var, float momentum, float eps, *, Tensor(c!) out0, Tensor(d!) out1, Tensor(e!) out2, Tensor(f!) out3) "
-    "-> (Tensor(c!), Tensor(d!), Tensor(e!), Tensor(f!))",
-    device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
-)
-def __batch_norm_with_update_out(op):
-    """The out variant of ``_batch_norm_with_update``."""
-    op.variant_of(torch.ops.aten._batch_norm_with_update.default)
-    op.not_implemented()
-
-
-@_lib.operator(
     "_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
     "float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)",
     device_check="ExactSame",
@@ -382,6 +331,54 @@ def __batch_norm_no_update_out(op):
 def instance_norm(op):
     """Each channel of each sample by its own mean and variance, or by running ones."""
     op.python("mindtorch_v2.kernels.batch_normalization:instance_norm", device="any")
+
+
+@_lib.operator(
+    "native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+    "bool training, float momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, Tensor(c!) save_invstd) -> "
+    "(Tensor(a!), Tensor(b!), Tensor(c!))",
+    overlap_check=("Internal", "Partial"),
+)
+def _native_batch_norm_out(op, out, save_mean, save_invstd):
+    """`native_batch_norm` into tensors."""
+    op.returns(out, save_mean, save_invstd)
+    op.python("mindtorch_v2.kernels.batch_normalization:native_batch_norm_into", device="any")
+
+
+@_lib.operator(
+    "_native_batch_norm_legit.out(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) "
+    "running_var, bool training, float momentum, float eps, *, Tensor(d!) out, Tensor(e!) save_mean, Tensor(f!) "
+    "save_invstd) -> (Tensor(d!), Tensor(e!), Tensor(f!))",
+    overlap_check=("Internal", "Partial"),
+)
+def __native_batch_norm_legit_out(op, out, save_mean, save_invstd):
+    """`_native_batch_norm_legit` into tensors."""
+    op.returns(out, save_mean, save_invstd)
+    op.python("mindtorch_v2.kernels.batch_normalization:legit_into", device="any")
+
+
+@_lib.operator(
+    "_native_batch_norm_legit.no_stats_out(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, "
+    "float eps, *, Tensor(a!) out, Tensor(b!) save_mean, Tensor(c!) save_invstd) -> (Tensor(a!), Tensor(b!), "
+    "Tensor(c!))",
+    overlap_check=("Internal", "Partial"),
+)
+def __native_batch_norm_legit_no_stats_out(op, out, save_mean, save_invstd):
+    """`_native_batch_norm_legit.no_stats` into tensors."""
+    op.returns(out, save_mean, save_invstd)
+    op.python("mindtorch_v2.kernels.batch_normalization:no_stats_into", device="any")
+
+
+@_lib.operator(
+    "_batch_norm_with_update.out(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) "
+    "running_var, float momentum, float eps, *, Tensor(d!) out, Tensor(e!) save_mean, Tensor(f!) save_invstd, "
+    "Tensor(g!) reserve) -> (Tensor(d!), Tensor(e!), Tensor(f!), Tensor(g!))",
+    overlap_check=("Internal", "Partial"),
+)
+def __batch_norm_with_update_out(op, out, save_mean, save_invstd, reserve):
+    """`_batch_norm_with_update` into tensors."""
+    op.returns(out, save_mean, save_invstd, reserve)
+    op.python("mindtorch_v2.kernels.batch_normalization:with_update_into", device="any")
 
 
 native_layer_norm = torch.ops.aten.native_layer_norm

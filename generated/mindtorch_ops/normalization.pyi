@@ -276,9 +276,9 @@ class _NativeBatchNormOut(OpOverload):
         momentum: float,
         eps: float,
         *,
-        out0: Tensor,
-        out1: Tensor,
-        out2: Tensor,
+        out: Tensor,
+        save_mean: Tensor,
+        save_invstd: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]: ...
 
 class _NativeBatchNormOverloads(OpOverloadPacket):
@@ -311,11 +311,11 @@ class _NativeBatchNorm(_NativeBatchNormOverloads):
         momentum: float,
         eps: float,
         *,
-        out0: Tensor,
-        out1: Tensor,
-        out2: Tensor,
+        out: Tensor,
+        save_mean: Tensor,
+        save_invstd: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The out variant of ``native_batch_norm``."""
+        """`native_batch_norm` into tensors."""
 
 native_batch_norm: _NativeBatchNorm
 
@@ -369,6 +369,11 @@ class _NativeBatchNormLegitDefault(OpOverload):
         eps: float,
     ) -> tuple[Tensor, Tensor, Tensor]: ...
 
+class _NativeBatchNormLegitNoStats(OpOverload):
+    def __call__(
+        self, input: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
+
 class _NativeBatchNormLegitOut(OpOverload):
     def __call__(
         self,
@@ -381,14 +386,9 @@ class _NativeBatchNormLegitOut(OpOverload):
         momentum: float,
         eps: float,
         *,
-        out0: Tensor,
-        out1: Tensor,
-        out2: Tensor,
-    ) -> tuple[Tensor, Tensor, Tensor]: ...
-
-class _NativeBatchNormLegitNoStats(OpOverload):
-    def __call__(
-        self, input: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
+        out: Tensor,
+        save_mean: Tensor,
+        save_invstd: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]: ...
 
 class _NativeBatchNormLegitNoStatsOut(OpOverload):
@@ -401,15 +401,15 @@ class _NativeBatchNormLegitNoStatsOut(OpOverload):
         momentum: float,
         eps: float,
         *,
-        out0: Tensor,
-        out1: Tensor,
-        out2: Tensor,
+        out: Tensor,
+        save_mean: Tensor,
+        save_invstd: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]: ...
 
 class _NativeBatchNormLegitOverloads(OpOverloadPacket):
     default: _NativeBatchNormLegitDefault
-    out: _NativeBatchNormLegitOut
     no_stats: _NativeBatchNormLegitNoStats
+    out: _NativeBatchNormLegitOut
     no_stats_out: _NativeBatchNormLegitNoStatsOut
 
 class _NativeBatchNormLegit(_NativeBatchNormLegitOverloads):
@@ -428,6 +428,11 @@ class _NativeBatchNormLegit(_NativeBatchNormLegitOverloads):
         """`native_batch_norm`, whose schema says that running statistics change."""
     @overload
     def __call__(
+        self, input: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """`native_batch_norm` without running statistics."""
+    @overload
+    def __call__(
         self,
         input: Tensor,
         weight: Tensor | None,
@@ -438,16 +443,11 @@ class _NativeBatchNormLegit(_NativeBatchNormLegitOverloads):
         momentum: float,
         eps: float,
         *,
-        out0: Tensor,
-        out1: Tensor,
-        out2: Tensor,
+        out: Tensor,
+        save_mean: Tensor,
+        save_invstd: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The out variant of ``_native_batch_norm_legit``."""
-    @overload
-    def __call__(
-        self, input: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """`native_batch_norm` without running statistics."""
+        """`_native_batch_norm_legit` into tensors."""
     @overload
     def __call__(
         self,
@@ -458,11 +458,11 @@ class _NativeBatchNormLegit(_NativeBatchNormLegitOverloads):
         momentum: float,
         eps: float,
         *,
-        out0: Tensor,
-        out1: Tensor,
-        out2: Tensor,
+        out: Tensor,
+        save_mean: Tensor,
+        save_invstd: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The out variant of ``_native_batch_norm_legit.no_stats``."""
+        """`_native_batch_norm_legit.no_stats` into tensors."""
 
 _native_batch_norm_legit: _NativeBatchNormLegit
 
@@ -553,10 +553,10 @@ class _BatchNormWithUpdateOut(OpOverload):
         momentum: float,
         eps: float,
         *,
-        out0: Tensor,
-        out1: Tensor,
-        out2: Tensor,
-        out3: Tensor,
+        out: Tensor,
+        save_mean: Tensor,
+        save_invstd: Tensor,
+        reserve: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
 
 class _BatchNormWithUpdateOverloads(OpOverloadPacket):
@@ -587,12 +587,12 @@ class _BatchNormWithUpdate(_BatchNormWithUpdateOverloads):
         momentum: float,
         eps: float,
         *,
-        out0: Tensor,
-        out1: Tensor,
-        out2: Tensor,
-        out3: Tensor,
+        out: Tensor,
+        save_mean: Tensor,
+        save_invstd: Tensor,
+        reserve: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The out variant of ``_batch_norm_with_update``."""
+        """`_batch_norm_with_update` into tensors."""
 
 _batch_norm_with_update: _BatchNormWithUpdate
 

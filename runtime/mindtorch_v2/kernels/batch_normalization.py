@@ -25,6 +25,7 @@ from .normalization import (
     _tensor,
     _vector,
 )
+from .reduction import written
 
 _U8 = _core.dtypes["uint8"]
 
@@ -43,9 +44,9 @@ def native_batch_norm_fake(
     """What `native_batch_norm` refuses; an output like the input, and while training a number for each channel."""
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
-    if input.dim() < 2:
+    if input.dim() < 2 and input.numel():
         raise RuntimeError(f"batch_norm: expected an input (N, C, ...) of at least 2 dimensions, got {input.dim()}")
-    channels = input.shape[1]
+    channels = input.shape[1] if input.dim() > 1 else 0
     _check_vectors(
         channels,
         f"input of shape {list(input.shape)}",
@@ -64,7 +65,7 @@ def native_batch_norm_fake(
 
 
 def _sizes(input: Tensor) -> tuple[int, int, int]:
-    return input.shape[0], input.shape[1], math.prod(input.shape[2:])
+    return input.shape[0], math.prod(input.shape[1:2]), math.prod(input.shape[2:])
 
 
 def native_batch_norm(
@@ -214,6 +215,27 @@ def batch_norm_no_update_fake(
     return *found, _core.alloc((0,), _U8, input.device)
 
 
+# ---------------------------------------------------------------- into tensors
+def native_batch_norm_into(*args: Any, out: Tensor, save_mean: Tensor, save_invstd: Tensor) -> Any:
+    """`native_batch_norm` into tensors."""
+    return written((out, save_mean, save_invstd), ops.aten.native_batch_norm(*args))
+
+
+def legit_into(*args: Any, out: Tensor, save_mean: Tensor, save_invstd: Tensor) -> Any:
+    """`_native_batch_norm_legit` into tensors."""
+    return written((out, save_mean, save_invstd), ops.aten._native_batch_norm_legit(*args))
+
+
+def no_stats_into(*args: Any, out: Tensor, save_mean: Tensor, save_invstd: Tensor) -> Any:
+    """`_native_batch_norm_legit.no_stats` into tensors."""
+    return written((out, save_mean, save_invstd), ops.aten._native_batch_norm_legit.no_stats(*args))
+
+
+def with_update_into(*args: Any, out: Tensor, save_mean: Tensor, save_invstd: Tensor, reserve: Tensor) -> Any:
+    """`_batch_norm_with_update` into tensors."""
+    return written((out, save_mean, save_invstd, reserve), ops.aten._batch_norm_with_update(*args))
+
+
 # ---------------------------------------------------------------- gradients
 def native_batch_norm_backward_fake(
     grad_out: Tensor,
@@ -229,7 +251,7 @@ def native_batch_norm_backward_fake(
 ) -> tuple[Tensor | None, ...]:
     """A gradient for each argument that is asked for."""
     dtype = input.dtype if weight is None else weight.dtype
-    channels = (input.shape[1],)
+    channels = (input.shape[1] if input.dim() > 1 else 0,)
     shapes = ((input.shape, input.dtype), (channels, dtype), (channels, dtype))
     return tuple(
         _core.alloc(shape, kind, input.device) if asked else None
