@@ -153,6 +153,28 @@ on_first_use(
             aten::unsqueeze_copy:f
             aten::view_copy:f
         """,
+        "losses": """
+            aten::binary_cross_entropy:f
+            aten::binary_cross_entropy_backward:f
+            aten::binary_cross_entropy_with_logits:f
+            aten::cosine_embedding_loss:f
+            aten::hinge_embedding_loss:f
+            aten::huber_loss:f
+            aten::huber_loss_backward:f
+            aten::kl_div:f
+            aten::l1_loss:f
+            aten::margin_ranking_loss:f
+            aten::mse_loss_backward:f
+            aten::multi_margin_loss:f
+            aten::multilabel_margin_loss:f
+            aten::multilabel_margin_loss_forward:f
+            aten::poisson_nll_loss:f
+            aten::smooth_l1_loss:f
+            aten::smooth_l1_loss_backward:f
+            aten::soft_margin_loss:f
+            aten::soft_margin_loss_backward:f
+            aten::triplet_margin_loss:f
+        """,
         "nn": """
             aten::_log_softmax:f
             aten::_log_softmax_backward_data:f

@@ -160,12 +160,12 @@ def _scale(query: Tensor, scale: float | None) -> float:
 
 def safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """softmax, but zeros where all that there is is minus infinity."""
-    found: Tensor = ops.aten.softmax(self, dim, dtype)
     if not self.is_floating_point() or not self.numel():
+        found: Tensor = ops.aten.softmax(self, dim, dtype)
         return found
     nothing = (self.detach() == -math.inf).all(dim, True)
-    result: Tensor = ops.aten.where(nothing, found.new_zeros(()), found)
-    return result
+    result: Tensor = ops.aten.softmax(self.masked_fill(nothing, 0), dim, dtype)
+    return ops.aten.where(nothing, result.new_zeros(()), result)  # type: ignore[no-any-return]
 
 
 # ---------------------------------------------------------------- in blocks

@@ -10,10 +10,11 @@ from .._core import dtype as DType
 from .._functional import broadcast_tensors
 from .._ops import ops
 from ..autograd import no_grad
-from . import _activations, _attention, _normalization, _reduction
+from . import _activations, _attention, _losses, _normalization, _reduction
 from ._activations import *  # noqa: F403  (activations with and without ``inplace``)
 from ._attention import *  # noqa: F403
 from ._class_losses import cross_entropy_loss, nll_loss_nd
+from ._losses import *  # noqa: F403
 from ._normalization import *  # noqa: F403  (normalization, similarities and distances)
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "tanh",
     *_activations.__all__,
     *_attention.__all__,
+    *_losses.__all__,
     *_normalization.__all__,
 ]
 
