@@ -149,6 +149,8 @@ def converted(value: Any, known: dict[int, Any]) -> Any:
         return {name: converted(item, known) for name, item in value.items()}
     if isinstance(value, pytorch.Size):
         return tuple(value)
+    if callable(value) and getattr(pytorch, getattr(value, "__name__", ""), None) is value:  # one of PyTorch's functions
+        return getattr(ours, value.__name__)
     return type(value)(converted(item, known) for item in value) if isinstance(value, (list, tuple)) else value
 
 

@@ -136,6 +136,30 @@ on_first_use(
             aten::trapezoid:f
             aten::trapz:f
         """,
+        "dropout": """
+            aten::alpha_dropout:f
+            aten::alpha_dropout_:f
+            aten::dropout_:f
+            aten::feature_alpha_dropout:f
+            aten::feature_alpha_dropout_:f
+            aten::feature_dropout:f
+            aten::feature_dropout_:f
+            aten::rrelu:f
+            aten::rrelu_:f
+            aten::rrelu_with_noise:f
+            aten::rrelu_with_noise_backward:f
+        """,
+        "embedding": """
+            aten::_embedding_bag:f
+            aten::_embedding_bag_backward:f
+            aten::_embedding_bag_dense_backward:f
+            aten::_embedding_bag_forward_only:f
+            aten::_embedding_bag_per_sample_weights_backward:f
+            aten::embedding:f
+            aten::embedding_bag:f
+            aten::embedding_dense_backward:f
+            aten::embedding_renorm_:f
+        """,
         "functional": """
             aten::alias_copy:f
             aten::as_strided_copy:f
@@ -180,7 +204,6 @@ on_first_use(
             aten::_log_softmax_backward_data:f
             aten::_softmax:f
             aten::_softmax_backward_data:f
-            aten::embedding:f
             aten::linear:f
             aten::log_softmax:fm
             aten::mse_loss:f
