@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import warnings
 from collections.abc import Callable, Iterator
@@ -149,8 +150,8 @@ def converted(value: Any, known: dict[int, Any]) -> Any:
         return {name: converted(item, known) for name, item in value.items()}
     if isinstance(value, pytorch.Size):
         return tuple(value)
-    if callable(value) and getattr(pytorch, getattr(value, "__name__", ""), None) is value:  # one of PyTorch's functions
-        return getattr(ours, value.__name__)
+    if isinstance(value, pytorch.nn.PairwiseDistance):  # among the samples of a loss
+        return functools.partial(ours.nn.functional.pairwise_distance, p=value.norm, eps=value.eps, keepdim=value.keepdim)
     return type(value)(converted(item, known) for item in value) if isinstance(value, (list, tuple)) else value
 
 

@@ -178,10 +178,13 @@ on_first_use(
             aten::view_copy:f
         """,
         "losses": """
+            aten::_ctc_loss:f
+            aten::_ctc_loss_backward:f
             aten::binary_cross_entropy:f
             aten::binary_cross_entropy_backward:f
             aten::binary_cross_entropy_with_logits:f
             aten::cosine_embedding_loss:f
+            aten::ctc_loss:f
             aten::hinge_embedding_loss:f
             aten::huber_loss:f
             aten::huber_loss_backward:f

@@ -8,10 +8,13 @@ import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
 
 __all__ = [
+    "_ctc_loss",
+    "_ctc_loss_backward",
     "binary_cross_entropy",
     "binary_cross_entropy_backward",
     "binary_cross_entropy_with_logits",
     "cosine_embedding_loss",
+    "ctc_loss",
     "hinge_embedding_loss",
     "huber_loss",
     "huber_loss_backward",
@@ -303,6 +306,125 @@ def _binary_cross_entropy_with_logits_out(op):
     op.not_implemented()
 
 
+@_lib.operator(
+    "ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int "
+    "reduction=Mean, bool zero_infinity=False) -> Tensor"
+)
+def _ctc_loss_intlist(op):
+    """Minus the log-probability of target sequences over all alignments with blanks between, reduced."""
+    op.python("mindtorch_v2.kernels.ctc:ctc_loss", device="any")
+
+
+@_lib.operator(
+    "ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int "
+    "reduction=Mean, bool zero_infinity=False) -> Tensor"
+)
+def _ctc_loss_tensor(op):
+    """Minus the log-probability of target sequences over all alignments with blanks between, reduced."""
+    op.python("mindtorch_v2.kernels.ctc:ctc_loss", device="any")
+
+
+@_lib.operator(
+    "_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool "
+    "zero_infinity=False) -> (Tensor, Tensor)",
+    device_check="ExactSame",
+)
+def __ctc_loss_default(op, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
+    """As `ctc_loss`, of each sample; and the log-probabilities of what was read up to each step."""
+    out0, out1 = op.returns()
+    op.python("mindtorch_v2.kernels.ctc:ctc_loss_kernel")
+    op.python("mindtorch_v2.kernels.ctc:ctc_loss_kernel_fake", device="Meta")
+
+    @op.gradient(differentiable=(True, False))
+    def _(grad0, grad1):
+        return {
+            log_probs: torch.ops.aten._ctc_loss_backward(
+                grad0, log_probs, targets, input_lengths, target_lengths, out0, out1, blank, zero_infinity
+            )
+        }
+
+
+@_lib.operator(
+    "_ctc_loss.out(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool "
+    "zero_infinity=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def __ctc_loss_out(op):
+    """The out variant of ``_ctc_loss``."""
+    op.variant_of(torch.ops.aten._ctc_loss.default)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, "
+    "bool zero_infinity=False) -> (Tensor, Tensor)",
+    device_check="ExactSame",
+)
+def __ctc_loss_tensor(op, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
+    """As `ctc_loss`, of each sample; and the log-probabilities of what was read up to each step."""
+    out0, out1 = op.returns()
+    op.python("mindtorch_v2.kernels.ctc:ctc_loss_kernel")
+    op.python("mindtorch_v2.kernels.ctc:ctc_loss_kernel_fake", device="Meta")
+
+    @op.gradient(differentiable=(True, False))
+    def _(grad0, grad1):
+        return {
+            log_probs: torch.ops.aten._ctc_loss_backward(
+                grad0, log_probs, targets, input_lengths, target_lengths, out0, out1, blank, zero_infinity
+            )
+        }
+
+
+@_lib.operator(
+    "_ctc_loss.Tensor_out(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, "
+    "bool zero_infinity=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def __ctc_loss_tensor_out(op):
+    """The out variant of ``_ctc_loss.Tensor``."""
+    op.variant_of(torch.ops.aten._ctc_loss.Tensor)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, "
+    "Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor",
+    device_check="ExactSame",
+)
+def __ctc_loss_backward_default(op):
+    """The gradient of `_ctc_loss`."""
+    op.python("mindtorch_v2.kernels.ctc:ctc_loss_backward")
+    op.python("mindtorch_v2.kernels.ctc:ctc_loss_backward_fake", device="Meta")
+    op.not_implemented()
+
+
+@_lib.operator(
+    "_ctc_loss_backward.out(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, "
+    "Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False, *, Tensor(a!) out) -> "
+    "Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def __ctc_loss_backward_out(op):
+    """The out variant of ``_ctc_loss_backward``."""
+    op.variant_of(torch.ops.aten._ctc_loss_backward.default)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "_ctc_loss_backward.Tensor(Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor "
+    "target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor",
+    device_check="ExactSame",
+)
+def __ctc_loss_backward_tensor(op):
+    """The gradient of `_ctc_loss`."""
+    op.python("mindtorch_v2.kernels.ctc:ctc_loss_backward")
+    op.python("mindtorch_v2.kernels.ctc:ctc_loss_backward_fake", device="Meta")
+    op.not_implemented()
+
+
 smooth_l1_loss = torch.ops.aten.smooth_l1_loss
 huber_loss = torch.ops.aten.huber_loss
 soft_margin_loss = torch.ops.aten.soft_margin_loss
@@ -310,3 +432,6 @@ multi_margin_loss = torch.ops.aten.multi_margin_loss
 multilabel_margin_loss = torch.ops.aten.multilabel_margin_loss
 binary_cross_entropy = torch.ops.aten.binary_cross_entropy
 binary_cross_entropy_with_logits = torch.ops.aten.binary_cross_entropy_with_logits
+ctc_loss = torch.ops.aten.ctc_loss
+_ctc_loss = torch.ops.aten._ctc_loss
+_ctc_loss_backward = torch.ops.aten._ctc_loss_backward
