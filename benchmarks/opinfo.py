@@ -151,7 +151,9 @@ def converted(value: Any, known: dict[int, Any]) -> Any:
     if isinstance(value, pytorch.Size):
         return tuple(value)
     if isinstance(value, pytorch.nn.PairwiseDistance):  # among the samples of a loss
-        return functools.partial(ours.nn.functional.pairwise_distance, p=value.norm, eps=value.eps, keepdim=value.keepdim)
+        return functools.partial(
+            ours.nn.functional.pairwise_distance, p=value.norm, eps=value.eps, keepdim=value.keepdim
+        )
     return type(value)(converted(item, known) for item in value) if isinstance(value, (list, tuple)) else value
 
 

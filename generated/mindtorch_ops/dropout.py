@@ -54,7 +54,7 @@ def feature_dropout_(op, self):
 
 @_lib.operator("alpha_dropout(Tensor input, float p, bool train) -> Tensor", tags="nondeterministic_seeded")
 def alpha_dropout(op):
-    """With `train`, elements set to selu's least value with probability p, and all moved to mean 0 and variance 1."""
+    """With `train`, elements set to selu's least value with probability p; mean 0 and variance 1 are kept."""
     op.python("mindtorch_v2.kernels.dropout:alpha_dropout", device="any")
 
 

@@ -40,7 +40,7 @@ feature_dropout_: _FeatureDropoutInPlace
 
 class _AlphaDropout(OpOverload):
     def __call__(self, input: Tensor, p: float, train: bool) -> Tensor:
-        """With `train`, elements set to selu's least value with probability p, and all moved to mean 0 and variance 1."""
+        """With `train`, elements set to selu's least value with probability p; mean 0 and variance 1 are kept."""
 
 alpha_dropout: _AlphaDropout
 

@@ -98,20 +98,6 @@ def _scaled_dot_product_flash_attention_for_cpu_backward(op):
 
 
 @_lib.operator("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
-def __safe_softmax_default(op):
+def _safe_softmax(op):
     """`softmax`, but zeros where all that there is is minus infinity."""
     op.python("mindtorch_v2.kernels.scaled_attention:safe_softmax", device="any")
-
-
-@_lib.operator(
-    "_safe_softmax.out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)",
-    device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
-)
-def __safe_softmax_out(op):
-    """The out variant of ``_safe_softmax``."""
-    op.variant_of(torch.ops.aten._safe_softmax.default)
-    op.not_implemented()
-
-
-_safe_softmax = torch.ops.aten._safe_softmax

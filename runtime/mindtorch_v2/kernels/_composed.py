@@ -25,7 +25,9 @@ def _apart(inputs: Sequence[Tensor | None], connected: bool) -> list[Tensor | No
     ]
 
 
-def _through(outputs: Sequence[Tensor], inputs: list[Tensor | None], grads: Sequence[Any], connected: bool) -> list[Any]:
+def _through(
+    outputs: Sequence[Tensor], inputs: list[Tensor | None], grads: Sequence[Any], connected: bool
+) -> list[Any]:
     pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if g is not None and o is not None and o.requires_grad]
     ends = [x for x in inputs if x is not None]
     if not pairs or not ends:
@@ -34,7 +36,9 @@ def _through(outputs: Sequence[Tensor], inputs: list[Tensor | None], grads: Sequ
     return [None if x is None else next(found) for x in inputs]
 
 
-def gradients(forward: Callable[..., Tensors], inputs: Sequence[Tensor | None], grads: Sequence[Tensor | None]) -> list[Any]:
+def gradients(
+    forward: Callable[..., Tensors], inputs: Sequence[Tensor | None], grads: Sequence[Tensor | None]
+) -> list[Any]:
     """The gradients of ``forward``'s inputs; differentiable where gradients are recorded."""
     connected = is_grad_enabled()
     with enable_grad():

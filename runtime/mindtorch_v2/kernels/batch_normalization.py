@@ -104,14 +104,16 @@ def native_batch_norm(
         center = _vector(running_mean, 0.0, c)
         root = 1 / np.sqrt(_vector(running_var, 1.0, c) + eps)
     of_planes = (center, root * _vector(weight, 1.0, c), _vector(bias, 0.0, c))
-    result = _affine(x, *(np.broadcast_to(a, (n, c)) for a in of_planes), out)
+    result = _affine(x, [np.broadcast_to(a, (n, c)) for a in of_planes], out)
     return result, save_mean, save_invstd
 
 
 def _move(running: Tensor | None, seen: Any, momentum: float) -> None:
     """Moves running statistics towards those that were seen."""
     if running is not None:
-        _write(running, _tensor((1 - momentum) * _array(running.detach().contiguous()) + momentum * seen, running.dtype))
+        _write(
+            running, _tensor((1 - momentum) * _array(running.detach().contiguous()) + momentum * seen, running.dtype)
+        )
 
 
 def _write(running: Tensor, values: Tensor) -> None:
@@ -347,12 +349,11 @@ def native_batch_norm_second_gradient(ctx: Any, *grads: Tensor | None) -> tuple[
 def _kept_call(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...], training: bool) -> None:
     input, weight, bias, mean, var = inputs
     ctx.training, ctx.has_bias = training, bias is not None
+    ctx.mark_non_differentiable(*output[1:])
     ctx.save_for_backward(input, weight, *((None, None) if training else (mean, var)), output[1], output[2])
 
 
-_SAVED = saves(
-    input=0, weight=1, running_mean=2, running_var=3, result1=4, result2=5, training="training", eps="eps"
-)
+_SAVED = saves(input=0, weight=1, running_mean=2, running_var=3, result1=4, result2=5, training="training", eps="eps")
 
 
 @_SAVED
@@ -445,4 +446,5 @@ def instance_norm(
     for running, found in ((running_mean, means), (running_var, variances)):
         if running is not None and found is not None:
             _write(running, found.view((n, c)).mean(0).to(running.dtype))
-    return out.view(input.shape)
+    result: Tensor = out.view(input.shape)
+    return result

@@ -1,7 +1,8 @@
-"""The loss of connectionist temporal classification (Graves and others, 2006), by NumPy: a step of time for all samples."""
+"""The loss of connectionist temporal classification (Graves and others, 2006), a step of time for all samples."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -29,7 +30,9 @@ def _lengths(name: str, given: Any, batch: int, least: int, most: int) -> list[i
     return found
 
 
-def _problem(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int) -> tuple[Any, ...]:
+def _problem(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int
+) -> tuple[Any, ...]:
     """Log-probabilities (T, N, C), labels with blanks between (N, 2 * S + 1), and the lengths of both, as arrays."""
     import numpy as np
 
@@ -51,11 +54,13 @@ def _problem(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
         if sum(lengths) != targets.numel():
             raise RuntimeError(f"ctc_loss: expected {sum(lengths)} targets in one row, got {targets.numel()}")
         ends = np.cumsum([0, *lengths])
-        rows = [given[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        rows = [given[a:b] for a, b in itertools.pairwise(ends)]
     elif targets.dim() == 2 and targets.shape[0] == batch:
         rows = [given[i, :n] for i, n in enumerate(lengths)]
     else:
-        raise RuntimeError(f"ctc_loss: expected targets (N, S) of {batch} samples, or one row, got {list(targets.shape)}")
+        raise RuntimeError(
+            f"ctc_loss: expected targets (N, S) of {batch} samples, or one row, got {list(targets.shape)}"
+        )
     for i, row in enumerate(rows):
         labels[i, 1 : 2 * len(row) : 2] = row
     if labels.size and (labels.min() < 0 or labels.max() >= classes):
@@ -71,7 +76,7 @@ def ctc_loss_kernel(
     blank: int = 0,
     zero_infinity: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Of each sample minus the log-probability; and of its labels with blanks those of what was read up to each step."""
+    """Minus the log-probability of each sample; and those of its labels and blanks at each step."""
     import numpy as np
 
     probs, labels, inputs, lengths = _problem(log_probs, targets, input_lengths, target_lengths, blank)
@@ -122,7 +127,7 @@ def _shifted(found: Any, by: int) -> Any:
 
 
 def _joined(found: Any, skips: Any) -> Any:
-    """The log-probabilities of staying, of the step before, and where labels may be skipped to, of the one before that."""
+    """The log-probabilities of staying, and of coming from the place before, or where it may be skipped from before it."""
     import numpy as np
 
     stepped = np.logaddexp(found, _shifted(found, 1))

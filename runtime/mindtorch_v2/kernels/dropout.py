@@ -1,4 +1,4 @@
-"""Dropout of elements and of channels, with zeros or so that mean and variance are kept; and a random slope below zero."""
+"""Dropout of elements and of channels, with zeros or so that mean and variance are kept; and random slopes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ALPHA = 1.7580993408473766  # of selu, times its scale: where its negative side
 
 
 def _noise(input: Tensor, p: float, channels: bool, alpha: bool) -> tuple[Tensor | None, Tensor | None]:
-    """What an input is multiplied by, and what is added then; None: nothing. Draws a number for each element or channel."""
+    """What an input is multiplied by, and what is added then, drawn for each element or channel; None: nothing."""
     if p < 0 or p > 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
     if p == 0 or not input.numel():
@@ -113,7 +113,9 @@ def _leaky(self: Tensor, slope: float) -> Tensor:
     return result
 
 
-def rrelu(self: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: Any = None) -> Tensor:
+def rrelu(
+    self: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: Any = None
+) -> Tensor:
     """x where it is positive, else x times a number drawn for each element; their mean where it is not training."""
     _check_slopes(self, lower, upper)
     return self * _slopes(self, lower, upper, generator) if training else _leaky(self, (lower + upper) / 2)
@@ -135,7 +137,8 @@ def rrelu_with_noise(
     if not training:
         return _leaky(self, (lower + upper) / 2)
     noise.copy_(_slopes(self, lower, upper, generator))
-    return self * noise.clone()
+    result: Tensor = self * noise.clone()
+    return result
 
 
 def rrelu_with_noise_backward(

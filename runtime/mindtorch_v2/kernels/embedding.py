@@ -58,7 +58,8 @@ def embedding_dense_backward(
         each = grad_output.to(wide).contiguous().reshape((rows.numel(), width))
         counts = _counts(rows, num_weights) if scale_grad_by_freq else None
         native("mt_embedding_backward", "desc", "ptr", "ptr", "desc", "i64")(each, rows, counts, out, padding_idx)
-    return out.to(grad_output.dtype)
+    result: Tensor = out.to(grad_output.dtype)
+    return result
 
 
 def embedding_dense_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -94,12 +95,16 @@ def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type:
 
 
 # ---------------------------------------------------------------- bags
-def _check_bags(weight: Tensor, indices: Tensor, offsets: Tensor, factors: Tensor | None, mode: int, last: bool) -> None:
+def _check_bags(
+    weight: Tensor, indices: Tensor, offsets: Tensor, factors: Tensor | None, mode: int, last: bool
+) -> None:
     for name, given in (("input", indices), ("offsets", offsets)):
         if given.dtype not in (_I32, _I64):
             raise RuntimeError(f"embedding_bag: expected {name} of dtype int32 or int64, but got {given.dtype}")
         if given.dim() != 1:
-            raise RuntimeError(f"embedding_bag: {name} has to be a 1D Tensor, but got Tensor of dimension {given.dim()}")
+            raise RuntimeError(
+                f"embedding_bag: {name} has to be a 1D Tensor, but got Tensor of dimension {given.dim()}"
+            )
     if weight.dim() != 2:
         raise RuntimeError(f"embedding_bag: weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
     if not weight.is_floating_point():
@@ -133,7 +138,7 @@ def embedding_bag_fake(
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> tuple[Tensor, ...]:
-    """What is refused; an output for each bag, the bag of each index, the bags' sizes, and the rows of largest elements."""
+    """What is refused; an output for each bag, each index's bag, the bags' sizes, and the rows of largest elements."""
     _check_bags(weight, indices, offsets, per_sample_weights, mode, include_last_offset)
     if sparse:
         raise NotImplementedError("embedding_bag(sparse=True): sparse gradients are not supported; gradients are dense")
@@ -173,7 +178,8 @@ def embedding_bag_kernel(
                                f"position 0. However, got {int(starts[0].item())}")  # fmt: skip
         if int(starts[-1].item()) > n:
             raise RuntimeError(
-                f"offsets[-1] can not be greater than input's length({n}) but got offsets[-1] of {int(starts[-1].item())}"
+                f"offsets[-1] can not be greater than input's length({n}) but got offsets[-1] of "
+                f"{int(starts[-1].item())}"
             )
     ends = starts if include_last_offset else ops.aten.cat([starts, starts.new_full((1,), n)])
     bounds = ends.contiguous()
@@ -186,7 +192,8 @@ def embedding_bag_kernel(
     factors = None if per_sample_weights is None else per_sample_weights.detach().to(wide).contiguous()
     if n and bool(((rows < 0) | (rows >= weight.shape[0])).any().item()):
         raise RuntimeError(
-            f"embedding_bag: expected indices from 0 to {weight.shape[0] - 1}, got {int(rows.min())} to {int(rows.max())}"
+            f"embedding_bag: expected indices from 0 to {weight.shape[0] - 1}, got {int(rows.min())} to "
+            f"{int(rows.max())}"
         )
     native("mt_embedding_bag", "desc", "ptr", "i64", "ptr", "ptr", "desc", "ptr", "ptr", "i64", "i64")(
         weight.to(wide).contiguous(), rows, n, bounds, factors, found, of_sizes, of_largest, mode, padding_idx
@@ -220,7 +227,8 @@ def embedding_bag_padded(
     if padding_idx is not None:
         if not -rows <= padding_idx < rows:
             raise RuntimeError(
-                f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}"
+                f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got "
+                f"{padding_idx}"
             )
         padding = padding_idx + rows if padding_idx < 0 else padding_idx
     found: tuple[Tensor, ...] = ops.aten._embedding_bag(

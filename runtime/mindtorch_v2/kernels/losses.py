@@ -48,7 +48,8 @@ def smooth_l1_slope(grad_output: Tensor, self: Tensor, target: Tensor, reduction
     """The gradient of `smooth_l1_loss`."""
     apart = self - target
     slope = apart.sign() if beta == 0 else (apart / beta).clamp(-1, 1)
-    return slope * share(grad_output, apart, reduction)
+    result: Tensor = slope * share(grad_output, apart, reduction)
+    return result
 
 
 def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float = 1.0) -> Tensor:
@@ -90,7 +91,8 @@ def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Ten
 def soft_margin_slope(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
     """The gradient of `soft_margin_loss`."""
     odds = (-target * self).exp()
-    return -target * odds * share(grad_output, odds, reduction) / (odds + 1)
+    result: Tensor = -target * odds * share(grad_output, odds, reduction) / (odds + 1)
+    return result
 
 
 def margin_ranking_loss(
@@ -191,7 +193,9 @@ def multi_margin_loss(
     if weight is not None:
         each = each * weight.reshape((-1,)).index_select(0, labels.reshape((-1,))).unsqueeze(1)
     losses = each.scatter(1, labels, 0.0).sum(1) / classes
-    return reduced(losses.reshape(()) if self.dim() == 0 or self.dim() == 1 and target.dim() == 0 else losses, reduction)
+    return reduced(
+        losses.reshape(()) if self.dim() == 0 or (self.dim() == 1 and target.dim() == 0) else losses, reduction
+    )
 
 
 def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
@@ -252,9 +256,7 @@ def _check_same_size(self: Tensor, target: Tensor) -> None:
         )
 
 
-def binary_cross_entropy(
-    self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN
-) -> Tensor:
+def binary_cross_entropy(self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN) -> Tensor:
     """-(target * log(x) + (1 - target) * log(1 - x)), logarithms at least -100."""
     if not self.is_floating_point():
         raise NotImplementedError(f'"binary_cross_entropy" not implemented for {self.dtype}')
@@ -283,7 +285,7 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None = None,
     reduction: int = MEAN,
 ) -> Tensor:
-    """`binary_cross_entropy` of sigmoid(x), without overflow on the way; ``pos_weight`` is a factor of the target's part."""
+    """`binary_cross_entropy` of sigmoid(x), without overflow; ``pos_weight`` is a factor of the target's part."""
     below = (self.abs().neg().exp().log1p()) + self.neg().clamp_min(0)  # -log(sigmoid(x))
     factor = below if pos_weight is None else below * ((pos_weight - 1) * target + 1)
     losses = (1 - target) * self + factor

@@ -43,7 +43,8 @@ def _check_layer(input: Tensor, shape: Sequence[int], weight: Tensor | None, bia
     for name, given in (("weight", weight), ("bias", bias)):
         if given is not None and tuple(given.shape) != tuple(shape):
             raise RuntimeError(
-                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(given.shape)} and "
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(given.shape)} and "
                 f"normalized_shape = {list(shape)}"
             )
     if input.dim() < len(shape) or tuple(input.shape[input.dim() - len(shape) :]) != tuple(shape):
@@ -58,7 +59,8 @@ def _check_vectors(channels: int, what: str, **given: Tensor | None) -> None:
     for name, vector in given.items():
         if vector is not None and (vector.dim() != 1 or vector.numel() != channels):
             raise RuntimeError(
-                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                "shape "
                 f"{list(vector.shape)} and {what}: {name} should contain {channels} elements"
             )
 
@@ -150,6 +152,7 @@ def native_layer_norm(
 def native_layer_norm_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the call, and its statistics."""
     input, ctx.shape, weight, bias, _eps = inputs
+    ctx.mark_non_differentiable(*output[1:])
     ctx.save_for_backward(input, weight, bias, output[1], output[2])
 
 
@@ -190,9 +193,7 @@ def native_layer_norm_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, ...]:
     """The gradients of `native_layer_norm`'s input, weight and bias, those that are asked for."""
-    outputs = native_layer_norm_backward_fake(
-        grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask
-    )
+    outputs = native_layer_norm_backward_fake(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
     return _rows_backward(grad_out, input, normalized_shape, mean, rstd, weight, outputs)
 
 
@@ -252,9 +253,7 @@ def native_layer_norm_second_gradient(ctx: Any, *grads: Tensor | None) -> tuple[
     """The gradients of the gradients: of grad_out, the input and the weight."""
     grad_out, input, rstd, weight = ctx.saved_tensors
     forward = _layer_forward(ctx.shape, rstd, True)
-    start, x, w = second_gradients(
-        lambda x, w: forward(x, w, None), (input, weight), grad_out, grads[:2]
-    )
+    start, x, w = second_gradients(lambda x, w: forward(x, w, None), (input, weight), grad_out, grads[:2])
     if grads[2] is not None:  # the bias's gradient is a sum of grad_out alone
         start = grads[2].expand(grad_out.shape) if start is None else start + grads[2]
     return start, x, None, None, None, w, None, None
@@ -272,7 +271,8 @@ def rms_norm(
     wide = input.to(_F32) if input.dtype in _HALVES else input
     squares = wide.square().mean(list(range(-len(normalized_shape), 0)), True)
     scaled = wide * (squares + _epsilon(wide, eps)).rsqrt()
-    return (scaled if weight is None else scaled * weight).to(input.dtype)
+    found: Tensor = (scaled if weight is None else scaled * weight).to(input.dtype)
+    return found
 
 
 def _epsilon(input: Tensor, eps: float | None) -> float:
@@ -373,28 +373,28 @@ def native_group_norm_fake(
     input: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
-    N: int,
-    C: int,
-    HxW: int,
+    n: int,
+    c: int,
+    area: int,
     group: int,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """What `native_group_norm` refuses; an output like the input, and a number for each group of each sample."""
     if group <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {group}")
-    if C % group:
+    if c % group:
         raise RuntimeError(
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(input.shape)} and num_groups = {group}"
         )
-    if input.numel() != N * C * HxW:
-        raise RuntimeError(f"native_group_norm: expected an input of {N} * {C} * {HxW} elements, got {input.numel()}")
-    _check_vectors(C, f"input of shape {list(input.shape)}", weight=weight, bias=bias)
+    if input.numel() != n * c * area:
+        raise RuntimeError(f"native_group_norm: expected an input of {n} * {c} * {area} elements, got {input.numel()}")
+    _check_vectors(c, f"input of shape {list(input.shape)}", weight=weight, bias=bias)
     dtype = _check_dtypes("native_group_norm", input, weight, bias)
     return (
         _core.alloc(input.shape, input.dtype, input.device),
-        _core.alloc((N, group), dtype, input.device),
-        _core.alloc((N, group), dtype, input.device),
+        _core.alloc((n, group), dtype, input.device),
+        _core.alloc((n, group), dtype, input.device),
     )
 
 
@@ -410,9 +410,9 @@ def group_norm(
     if input.dim() < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
     n, c = input.shape[:2]
-    result: Tensor = ops.aten.native_group_norm(
-        input, weight, bias, n, c, math.prod(input.shape[2:]), num_groups, eps
-    )[0]
+    result: Tensor = ops.aten.native_group_norm(input, weight, bias, n, c, math.prod(input.shape[2:]), num_groups, eps)[
+        0
+    ]
     return result
 
 
@@ -423,12 +423,10 @@ def _moments(x: Tensor, n: int, c: int) -> tuple[Any, Any]:
     return _array(means).reshape(n, c), _array(squares).reshape(n, c)
 
 
-def _affine(x: Tensor, centers: Any, scales: Any, shifts: Any, out: Tensor) -> Tensor:
-    """(x - center) * scale + shift for each plane, in the dtype of ``out``, whose memory it is where that is x's."""
+def _affine(x: Tensor, of_planes: Sequence[Any], out: Tensor) -> Tensor:
+    """(x - center) * scale + shift by numbers of each plane, in the dtype of ``out``, whose memory it is where that is x's."""
     found = out if out.dtype is x.dtype else _core.alloc(out.shape, x.dtype, _CPU)
-    native("mt_plane_affine", "desc", "ptr", "ptr", "ptr", "ptr")(
-        x, *(_numbers(a) for a in (centers, scales, shifts)), found
-    )
+    native("mt_plane_affine", "desc", "ptr", "ptr", "ptr", "ptr")(x, *(_numbers(a) for a in of_planes), found)
     return _as(found, out)
 
 
@@ -442,27 +440,27 @@ def native_group_norm(
     input: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
-    N: int,
-    C: int,
-    HxW: int,
+    n: int,
+    c: int,
+    area: int,
     group: int,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Normalizes each group of channels of each sample; the means, and 1 / the roots of the variances."""
     import numpy as np
 
-    out, mean, rstd = native_group_norm_fake(input, weight, bias, N, C, HxW, group, eps)
+    out, mean, rstd = native_group_norm_fake(input, weight, bias, n, c, area, group, eps)
     if not input.numel():
         return out, mean.zero_(), rstd.fill_(float("nan"))
-    x = _planes(input, N, C, HxW)
-    means, squares = (a.reshape(N, group, C // group) for a in _moments(x, N, C))
+    x = _planes(input, n, c, area)
+    means, squares = (a.reshape(n, group, c // group) for a in _moments(x, n, c))
     center = means.mean(2, keepdims=True)
-    var = (squares / HxW + (means - center) ** 2).mean(2, keepdims=True)
+    var = (squares / area + (means - center) ** 2).mean(2, keepdims=True)
     root = 1 / np.sqrt(var + eps)
-    each = np.broadcast_to(root, means.shape).reshape(N, C) * _vector(weight, 1.0, C)
-    shifts = np.broadcast_to(_vector(bias, 0.0, C), (N, C))
-    centers = np.broadcast_to(center, means.shape).reshape(N, C)
-    result = _affine(x, centers, each, shifts, out)
+    each = np.broadcast_to(root, means.shape).reshape(n, c) * _vector(weight, 1.0, c)
+    shifts = np.broadcast_to(_vector(bias, 0.0, c), (n, c))
+    centers = np.broadcast_to(center, means.shape).reshape(n, c)
+    result = _affine(x, (centers, each, shifts), out)
     return result, _tensor(center[:, :, 0], mean.dtype), _tensor(root[:, :, 0], rstd.dtype)
 
 
@@ -477,15 +475,15 @@ def native_group_norm_backward_fake(
     mean: Tensor,
     rstd: Tensor,
     weight: Tensor | None,
-    N: int,
-    C: int,
-    HxW: int,
+    n: int,
+    c: int,
+    area: int,
     group: int,
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, ...]:
     """A gradient for each argument that is asked for."""
     dtype = input.dtype if weight is None else weight.dtype
-    shapes = ((input.shape, input.dtype), ((C,), dtype), ((C,), dtype))
+    shapes = ((input.shape, input.dtype), ((c,), dtype), ((c,), dtype))
     return tuple(
         _core.alloc(shape, kind, input.device) if asked else None
         for (shape, kind), asked in zip(shapes, output_mask, strict=True)
@@ -498,28 +496,26 @@ def native_group_norm_backward(
     mean: Tensor,
     rstd: Tensor,
     weight: Tensor | None,
-    N: int,
-    C: int,
-    HxW: int,
+    n: int,
+    c: int,
+    area: int,
     group: int,
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, ...]:
     """The gradients of `native_group_norm`'s input, weight and bias, those that are asked for."""
     import numpy as np
 
-    outputs = native_group_norm_backward_fake(
-        grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask
-    )
+    outputs = native_group_norm_backward_fake(grad_out, input, mean, rstd, weight, n, c, area, group, output_mask)
     if not input.numel():
         return tuple(None if t is None else t.zero_() for t in outputs)
-    size = C // group
+    size = c // group
     centers, roots = (np.repeat(_array(t.contiguous()), size, axis=1) for t in (mean, rstd))
-    dy, x = (_planes(t, N, C, HxW) for t in (grad_out.to(input.dtype), input))
+    dy, x = (_planes(t, n, c, area) for t in (grad_out.to(input.dtype), input))
     sums, dots = _plane_sums(dy, x, centers)
-    scales = roots * _vector(weight, 1.0, C)
+    scales = roots * _vector(weight, 1.0, c)
 
     def over_group(each: Any) -> Any:
-        return np.repeat(each.reshape(N, group, size).sum(2) / (size * HxW), size, axis=1)
+        return np.repeat(each.reshape(n, group, size).sum(2) / (size * area), size, axis=1)
 
     shifts = -over_group(sums * scales)
     slopes = -over_group(dots * scales) * roots**2
@@ -551,8 +547,9 @@ def _channel_gradients(
     )
 
 
-def _group_forward(n: int, c: int, size: int, group: int, rstd: Tensor) -> Any:
+def _group_forward(sizes: Sequence[int], rstd: Tensor) -> Any:
     """What normalization by groups is composed of: of input, weight and bias."""
+    n, c, size, group = sizes
 
     def forward(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> tuple[Tensor, ...]:
         grouped = x.to(rstd.dtype).reshape((n, group, c // group * size))
@@ -576,7 +573,7 @@ def native_group_norm_gradient(ctx: Any, grad: Tensor | None, *of_statistics: Te
     """By the kernel; those of the statistics, which are seldom asked for, by composition."""
     input, weight, mean, rstd, bias = ctx.saved_tensors
     if any(g is not None for g in of_statistics):
-        forward = _group_forward(*ctx.sizes, rstd)
+        forward = _group_forward(ctx.sizes, rstd)
         return (*gradients(forward, (input, weight, bias), (grad, *of_statistics)), *(None,) * 5)
     if grad is None:
         return (None,) * 8
@@ -594,7 +591,7 @@ def native_group_norm_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: 
 def native_group_norm_second_gradient(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
     """The gradients of the gradients: of grad_out, the input and the weight."""
     grad_out, input, rstd, weight = ctx.saved_tensors
-    forward = _group_forward(*ctx.sizes, rstd)
+    forward = _group_forward(ctx.sizes, rstd)
     start, x, w = second_gradients(lambda x, w: forward(x, w, None), (input, weight), grad_out, grads[:2])
     if grads[2] is not None:
         of_bias = grads[2].reshape((1, -1, *(1,) * (grad_out.dim() - 2)))

@@ -51,7 +51,7 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """softmax(query @ key.T * scale + attn_mask) @ value, of (..., heads, length, width); a true element of a mask is seen."""
+    """softmax(query @ key.T * scale + attn_mask) @ value, of (..., heads, length, width); what is true is seen."""
     _check(query, key, value, attn_mask, is_causal)
     options = {"scale": scale, "enable_gqa": enable_gqa}
     if fused_sdp_choice(query, key, value, attn_mask, dropout_p, is_causal, **options) == FLASH:  # type: ignore[arg-type]
@@ -92,7 +92,7 @@ def fused_sdp_choice(
     if not query.is_floating_point() or any(t.numel() == 0 or t.shape[0] != query.shape[0] for t in tensors):
         return MATH
     heads, key_heads = query.shape[1], key.shape[1]
-    if value.shape[1] != key_heads or heads != key_heads and (not enable_gqa or heads % key_heads):
+    if value.shape[1] != key_heads or (heads != key_heads and (not enable_gqa or heads % key_heads)):
         return MATH
     if not query.shape[3] == key.shape[3] == value.shape[3] or key.shape[2] != value.shape[2]:
         return MATH
@@ -100,7 +100,7 @@ def fused_sdp_choice(
         wanted = (query.shape[0], heads, query.shape[2], key.shape[2])
         shape = tuple(attn_mask.shape)
         fits = len(shape) in (2, 4) and all(a in (1, b) for a, b in zip(shape[::-1], wanted[::-1], strict=False))
-        if not fits or attn_mask.requires_grad and is_grad_enabled():
+        if not fits or (attn_mask.requires_grad and is_grad_enabled()):
             return MATH
     return FLASH
 
@@ -183,7 +183,8 @@ def flash_attention_fake(
     for name, t in (("query", query), ("key", key), ("value", value)):
         if not t.is_floating_point() or t.dtype is not query.dtype:
             raise RuntimeError(
-                f"scaled_dot_product_attention_flash_attention: expected {name} of the query's floating-point dtype, got "
+                f"scaled_dot_product_attention_flash_attention: expected {name} of the query's floating-point dtype, "
+                "got "
                 f"{t.dtype}"
             )
         if t.dim() != 4:
@@ -231,16 +232,22 @@ def flash_attention(
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Attention in blocks, and the logarithms of the softmax's sums."""
-    out, logs = flash_attention_fake(
-        query, key, value, dropout_p, is_causal, attn_mask=attn_mask, scale=scale
-    )
+    out, logs = flash_attention_fake(query, key, value, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)
     if not out.numel():
         return out, logs.zero_()
     mask = _expanded(attn_mask, query, key)
     q = _wide(query)
     found = out if out.dtype is q.dtype else ops.aten.empty_like(out, dtype=q.dtype)
     native("mt_attention", *["desc"] * 6, "f64", "i64", "i64")(
-        q, _wide(key), _wide(value), q if mask is None else mask, found, logs, _scale(query, scale), is_causal, mask is not None
+        q,
+        _wide(key),
+        _wide(value),
+        q if mask is None else mask,
+        found,
+        logs,
+        _scale(query, scale),
+        is_causal,
+        mask is not None,
     )
     return (out if found is out else out.copy_(found)), logs
 
@@ -282,7 +289,8 @@ def flash_attention_backward(
     q = _wide(query)
     if grad_out.numel():
         native("mt_attention_backward", *["desc"] * 10, "f64", "i64", "i64")(
-            _wide(grad_out), q, _wide(key), _wide(value), q if mask is None else mask, _wide(out), logsumexp.to(wide), *found,
+            _wide(grad_out), q, _wide(key), _wide(value), q if mask is None else mask, _wide(out), logsumexp.to(wide),
+            *found,
             _scale(query, scale), is_causal, mask is not None,
         )  # fmt: skip
     return tuple(f.to(t.dtype) for f, t in zip(found, (query, key, value), strict=True))

@@ -57,7 +57,8 @@ def pdist_forward(self: Tensor, p: float = 2) -> Tensor:
     """As `pdist`, of what was checked."""
     rows = self.shape[0]
     if rows <= 1:
-        return self.reshape((-1,))[:0]
+        nothing: Tensor = self.reshape((-1,))[:0]
+        return nothing
     upper = ops.aten.triu_indices(rows, rows, 1, device=self.device)
     apart = self.index_select(0, upper[0]) - self.index_select(0, upper[1])
     result: Tensor = ops.aten.linalg_vector_norm(apart, p, [1])
@@ -113,7 +114,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     first, second = input1.reshape((rows, n1)), input2.reshape((rows, n2))
     between = first.matmul(weight.permute((1, 0, 2)).reshape((n1, outs * n2))).reshape((rows, outs, n2))
     result: Any = (between * second.unsqueeze(1)).sum(2).reshape((*input1.shape[:-1], outs))
-    return result if bias is None else result + bias
+    total: Tensor = result if bias is None else result + bias
+    return total
 
 
 def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:

@@ -28,11 +28,12 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """softmax(query @ key.T * scale + attn_mask) @ value, of (..., heads, length, width), with dropout of probabilities.
+    """softmax(query @ key.T * scale + attn_mask) @ value, of (..., heads, length, width), with dropout between.
 
     ``attn_mask`` broadcasts to (..., queries, keys): truth values, of which true ones are seen, or numbers to add.
-    ``is_causal`` is a mask by which query i sees keys 0 to i. ``scale`` is 1 / sqrt(width) by default. With ``enable_gqa``
-    query has a multiple of the heads of key and value. Raises RuntimeError for shapes and dtypes that do not belong together.
+    ``is_causal`` is a mask by which query i sees keys 0 to i. ``scale`` is 1 / sqrt(width) by default. With
+    ``enable_gqa`` query has a multiple of the heads of key and value. Raises RuntimeError for shapes and dtypes that do
+    not belong together.
     """
     result: Tensor = ops.aten.scaled_dot_product_attention(
         query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
@@ -47,8 +48,10 @@ def _check(holds: bool, message: str, error: type[Exception] = AssertionError) -
         raise error(message)
 
 
-def _is_batched(query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, mask: Tensor | None, heads: int) -> bool:
-    """Whether inputs are (L, N, E); (L, E) are of one sample. Raises AssertionError for shapes that do not go together."""
+def _is_batched(
+    query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, mask: Tensor | None, heads: int
+) -> bool:
+    """Whether inputs are (L, N, E); (L, E) are of one sample. Raises AssertionError for shapes that do not fit."""
     dims = query.dim()
     _check(dims in (2, 3), f"query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor")
     of = f"For {'batched' if dims == 3 else 'unbatched'} ({dims}-D) `query`, expected"
@@ -62,7 +65,9 @@ def _is_batched(query: Tensor, key: Tensor, value: Tensor, padding: Tensor | Non
         _check(mask.dim() in (2, 3), f"{of} `attn_mask` to be `None`, 2-D or 3-D {found}")
         if dims == 2 and mask.dim() == 3:
             wanted = (heads, query.shape[0], key.shape[0])
-            _check(tuple(mask.shape) == wanted, f"Expected `attn_mask` shape to be {wanted} but got {tuple(mask.shape)}")
+            _check(
+                tuple(mask.shape) == wanted, f"Expected `attn_mask` shape to be {wanted} but got {tuple(mask.shape)}"
+            )
     return dims == 3
 
 
@@ -149,9 +154,9 @@ def multi_head_attention_forward(
 ) -> tuple[Tensor, Tensor | None]:
     """Attention of several heads, projected before and after: the outputs, and the probabilities where they are needed.
 
-    Query is (L, N, E) or (L, E), key and value (S, N, E) or (S, E). A true element of a mask is not seen, unlike that of
-    `scaled_dot_product_attention`; ``key_padding_mask`` is (N, S) or (S), ``attn_mask`` (L, S) or (N * heads, L, S).
-    Raises AssertionError for shapes that do not go together, as PyTorch.
+    Query is (L, N, E) or (L, E), key and value (S, N, E) or (S, E). A true element of a mask is not seen, unlike
+    that of `scaled_dot_product_attention`; ``key_padding_mask`` is (N, S) or (S), ``attn_mask`` (L, S) or
+    (N * heads, L, S). Raises AssertionError for shapes that do not go together, as PyTorch.
     """
     batched = _is_batched(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
@@ -220,7 +225,7 @@ def multi_head_attention_forward(
 
 
 def _checked_mask(mask: Tensor | None, size: tuple[int, int], rows: int) -> Tensor | None:
-    """A mask of three dimensions. Raises RuntimeError for another shape than ``size``, or a size for each of the rows."""
+    """A mask of three dimensions. Raises RuntimeError for another shape than ``size``, or one for each row."""
     if mask is None:
         return None
     dims = mask.dim()
@@ -236,7 +241,9 @@ def _merged(mask: Tensor | None, padding: Tensor | None, batch: int, heads: int,
     if padding is None:
         return mask
     for d, size in enumerate((batch, keys)):
-        _check(padding.shape[d] == size, f"Expected key_padded_mask.shape[{d}] to be {size}, but got {padding.shape[d]}")
+        _check(
+            padding.shape[d] == size, f"Expected key_padded_mask.shape[{d}] to be {size}, but got {padding.shape[d]}"
+        )
     each: Tensor = padding.reshape((batch, 1, 1, keys)).expand((-1, heads, -1, -1)).reshape((batch * heads, 1, keys))
     return each if mask is None else mask + each
 
@@ -250,7 +257,9 @@ def _with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, drop: fl
     return probabilities.matmul(v), probabilities
 
 
-def _by_blocks(inputs: Sequence[Tensor], mask: Tensor | None, drop: float, causal: bool, rows: tuple[int, int]) -> Tensor:
+def _by_blocks(
+    inputs: Sequence[Tensor], mask: Tensor | None, drop: float, causal: bool, rows: tuple[int, int]
+) -> Tensor:
     """Attention of (rows, L, width) as (L * N, E), without its probabilities."""
     q, k, v = (x.reshape((*rows, *x.shape[1:])) for x in inputs)
     if mask is not None:

@@ -38,8 +38,10 @@ def _channels(input: Tensor, p: float, training: bool, inplace: bool, batched: b
 def _warn_of_dims(name: str, dims: int, expected: str, spatial: int) -> None:
     warnings.warn(
         f"{name}: Received a {dims}-D input to {name}, which is deprecated and will result in an error in a future "
-        f"release. To retain the behavior and silence this warning, please use dropout instead. Note that {name} exists "
-        f"to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel dimension, and an optional "
+        "release. To retain the behavior and silence this warning, please use dropout instead. Note that "
+        f"{name} exists "
+        f"to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel dimension, "
+        "and an optional "
         f"batch dimension (i.e. {expected} inputs).",
         stacklevel=4,
     )
@@ -50,8 +52,10 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Zeroes channels of an input (N, C, L) or (C, L) with probability p while training, and scales the rest."""
     if input.dim() not in (2, 3):
         raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that dropout1d exists to provide "
-            "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension "
+            f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that dropout1d exists "
+            "to provide "
+            "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch "
+            "dimension "
             "(i.e. 2D or 3D inputs)."
         )
     return _channels(input, p, training, inplace, input.dim() == 3)
@@ -67,8 +71,10 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
         _warn_of_dims("dropout2d", input.dim(), "3D or 4D", 2)
     if input.dim() == 3:
         warnings.warn(
-            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - "
-            "input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future "
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
+            "desired - "
+            "input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
+            "future "
             "release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D "
             "channel-wise dropout behavior, please switch to using dropout1d instead.",
             stacklevel=3,
@@ -78,7 +84,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 @names_wrong_types
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zeroes channels of an input (N, C, D, H, W) or (C, D, H, W) with probability p while training; scales the rest."""
+    """Zeroes channels of (N, C, D, H, W) or (C, D, H, W) with probability p while training, and scales the rest."""
     if input.dim() not in (4, 5):
         _warn_of_dims("dropout3d", input.dim(), "4D or 5D", 3)
     return _channels(input, p, training, inplace, input.dim() == 5)
@@ -112,7 +118,7 @@ def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, traini
 
 @names_wrong_types
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """A sample of Gumbel's softmax; with ``hard`` 1 at its largest element and 0 elsewhere, with the sample's gradient."""
+    """A sample of Gumbel's softmax; with ``hard`` 1 at its largest element, else 0, with the sample's gradient."""
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=3)
     drawn = -ops.aten.empty_like(logits).exponential_().log()

@@ -93,9 +93,9 @@ def embedding_bag(
 ) -> Tensor:
     """The sum, mean or largest elements of rows of ``weight`` for each bag of indices.
 
-    Bags are the rows of an ``input`` of two dimensions, or parts of one of one dimension, which begin at ``offsets``; with
-    ``include_last_offset`` the last offset is where the last bag ends. ``per_sample_weights`` of input's shape are factors
-    of the rows of sums. Indices ``padding_idx`` do not count. Raises NotImplementedError for ``sparse``.
+    Bags are the rows of an ``input`` of two dimensions, or parts of one of one dimension, which begin at ``offsets``;
+    with ``include_last_offset`` the last offset is where the last bag ends. ``per_sample_weights`` are
+    factors of the rows of sums. Indices ``padding_idx`` do not count. Raises NotImplementedError for ``sparse``.
     """
     if weight.dtype is _I64 and input.is_floating_point():
         warnings.warn(
@@ -107,7 +107,8 @@ def embedding_bag(
     factors = per_sample_weights
     if factors is not None and input.size() != factors.size():
         raise ValueError(
-            f"embedding_bag: If per_sample_weights ({factors.shape}) is not None, then it must have the same shape as the "
+            f"embedding_bag: If per_sample_weights ({factors.shape}) is not None, then it must have the same "
+            "shape as the "
             f"input ({input.shape})"
         )
     if weight.dim() != 2:
@@ -115,7 +116,8 @@ def embedding_bag(
     if input.dim() == 2:
         if offsets is not None:
             raise ValueError(
-                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+                "sequences. "
                 f"However, found offsets of type {type(offsets)}"
             )
         rows, length = input.shape

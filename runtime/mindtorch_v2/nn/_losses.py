@@ -71,9 +71,7 @@ def smooth_l1_loss(
     """Half the square of the difference over beta where it is less than that, else its magnitude less beta / 2."""
     pair = _pair(input, target)
     chosen = _code(reduction, size_average, reduce)
-    result: Tensor = (
-        ops.aten.l1_loss(*pair, chosen) if beta == 0.0 else ops.aten.smooth_l1_loss(*pair, chosen, beta)
-    )
+    result: Tensor = ops.aten.l1_loss(*pair, chosen) if beta == 0.0 else ops.aten.smooth_l1_loss(*pair, chosen, beta)
     return result
 
 
@@ -81,7 +79,7 @@ def smooth_l1_loss(
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """Half the square of the difference up to delta, from there on a line of slope delta; times a weight of its shape."""
+    """Half the square of the difference up to delta, from there on a line; times a weight of its shape."""
     pair = _pair(input, target)
     if weight is None:
         result: Tensor = ops.aten.huber_loss(*pair, _reduction.code(reduction), delta)
@@ -187,7 +185,7 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """The negative log-likelihood under normal distributions of mean ``input`` and variance ``var``, at least eps.
 
-    ``var`` is a number, or of input's shape, or of that but for its last dimension. Raises ValueError for negative ones.
+    ``var`` is a number, or of input's shape, or of that but for its last dimension. Raises ValueError below 0.
     """
     if isinstance(var, float):
         if var < 0:
@@ -392,8 +390,9 @@ def ctc_loss(
 ) -> Tensor:
     """Minus the log-probability of target sequences, over all their alignments with blanks between.
 
-    ``log_probs`` is (T, N, C) or (T, C); ``targets`` (N, S), or all in one row; lengths are tensors or tuples of N. The mean
-    is of losses over the targets' lengths. ``zero_infinity`` makes 0 of infinite losses, and of their gradients.
+    ``log_probs`` is (T, N, C) or (T, C); ``targets`` (N, S), or all in one row; lengths are tensors or tuples of N.
+    The mean is of losses over the targets' lengths. ``zero_infinity`` makes 0 of infinite losses and their
+    gradients.
     """
     result: Tensor = ops.aten.ctc_loss(
         log_probs, targets, input_lengths, target_lengths, blank, _reduction.code(reduction), zero_infinity

@@ -34,7 +34,7 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """(x - mean) / sqrt(variance + eps) * weight + bias over the last dimensions, whose sizes ``normalized_shape`` has."""
+    """(x - mean) / sqrt(variance + eps) * weight + bias over the last dimensions, of ``normalized_shape``."""
     result: Tensor = ops.aten.layer_norm(input, normalized_shape, weight, bias, eps)
     return result
 
