@@ -11,6 +11,7 @@ _COPIED = "here it computes beside its argument and copies the result there"
 _RESHAPED = "one node here, whether it copies or not, and also in what is composed with it"
 _COPY_OF_VIEW = "a clone of the view; PyTorch generates an operator for the two"
 _WHOLE = "PyTorch returns the tensor itself, which its schema does not say"
+_STATISTICS = "here all outputs of an operator that writes to its arguments have its node"
 _UNKNOWN = "PyTorch gives what has no gradient a node of its own"
 
 # (PyTorch's, ours): why
@@ -58,6 +59,8 @@ COMPOSED: dict[tuple[str | None, str | None], str] = {
     ("MulBackward0", "CopyBackwards"): _COPIED,
     ("PowBackward0", "CopyBackwards"): _COPIED,
     ("NotImplemented", "FloorDivideBackward0"): _UNKNOWN,
+    (None, "NativeBatchNormLegitBackward0"): _STATISTICS,
+    (None, "BatchNormWithUpdateBackward0"): _STATISTICS,
     (None, "AliasBackward0"): _WHOLE,
     (None, "ConjPhysicalBackward0"): _WHOLE,
     **{(f"{view}_copy", "CloneBackward0"): _COPY_OF_VIEW

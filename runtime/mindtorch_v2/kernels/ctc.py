@@ -127,7 +127,7 @@ def _shifted(found: Any, by: int) -> Any:
 
 
 def _joined(found: Any, skips: Any) -> Any:
-    """The log-probabilities of staying, and of coming from the place before, or where it may be skipped from before it."""
+    """The log-probabilities of staying, of coming from the place before, or where it may be skipped from before it."""
     import numpy as np
 
     stepped = np.logaddexp(found, _shifted(found, 1))

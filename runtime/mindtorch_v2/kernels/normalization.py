@@ -424,7 +424,7 @@ def _moments(x: Tensor, n: int, c: int) -> tuple[Any, Any]:
 
 
 def _affine(x: Tensor, of_planes: Sequence[Any], out: Tensor) -> Tensor:
-    """(x - center) * scale + shift by numbers of each plane, in the dtype of ``out``, whose memory it is where that is x's."""
+    """(x - center) * scale + shift by numbers of each plane, in the dtype of ``out``, and its memory where it may be."""
     found = out if out.dtype is x.dtype else _core.alloc(out.shape, x.dtype, _CPU)
     native("mt_plane_affine", "desc", "ptr", "ptr", "ptr", "ptr")(x, *(_numbers(a) for a in of_planes), found)
     return _as(found, out)
