@@ -149,6 +149,30 @@ on_first_use(
             aten::trapezoid:f
             aten::trapz:f
         """,
+        "dropout": """
+            aten::alpha_dropout:f
+            aten::alpha_dropout_:f
+            aten::dropout_:f
+            aten::feature_alpha_dropout:f
+            aten::feature_alpha_dropout_:f
+            aten::feature_dropout:f
+            aten::feature_dropout_:f
+            aten::rrelu:f
+            aten::rrelu_:f
+            aten::rrelu_with_noise:f
+            aten::rrelu_with_noise_backward:f
+        """,
+        "embedding": """
+            aten::_embedding_bag:f
+            aten::_embedding_bag_backward:f
+            aten::_embedding_bag_dense_backward:f
+            aten::_embedding_bag_forward_only:f
+            aten::_embedding_bag_per_sample_weights_backward:f
+            aten::embedding:f
+            aten::embedding_bag:f
+            aten::embedding_dense_backward:f
+            aten::embedding_renorm_:f
+        """,
         "functional": """
             aten::alias_copy:f
             aten::as_strided_copy:f
@@ -166,12 +190,36 @@ on_first_use(
             aten::unsqueeze_copy:f
             aten::view_copy:f
         """,
+        "losses": """
+            aten::_ctc_loss:f
+            aten::_ctc_loss_backward:f
+            aten::binary_cross_entropy:f
+            aten::binary_cross_entropy_backward:f
+            aten::binary_cross_entropy_with_logits:f
+            aten::cosine_embedding_loss:f
+            aten::ctc_loss:f
+            aten::hinge_embedding_loss:f
+            aten::huber_loss:f
+            aten::huber_loss_backward:f
+            aten::kl_div:f
+            aten::l1_loss:f
+            aten::margin_ranking_loss:f
+            aten::mse_loss_backward:f
+            aten::multi_margin_loss:f
+            aten::multilabel_margin_loss:f
+            aten::multilabel_margin_loss_forward:f
+            aten::poisson_nll_loss:f
+            aten::smooth_l1_loss:f
+            aten::smooth_l1_loss_backward:f
+            aten::soft_margin_loss:f
+            aten::soft_margin_loss_backward:f
+            aten::triplet_margin_loss:f
+        """,
         "nn": """
             aten::_log_softmax:f
             aten::_log_softmax_backward_data:f
             aten::_softmax:f
             aten::_softmax_backward_data:f
-            aten::embedding:f
             aten::linear:f
             aten::log_softmax:fm
             aten::mse_loss:f
@@ -179,6 +227,26 @@ on_first_use(
             aten::nll_loss_backward:f
             aten::nll_loss_forward:f
             aten::softmax:fm
+        """,
+        "normalization": """
+            aten::_batch_norm_no_update:f
+            aten::_batch_norm_with_update:f
+            aten::_fused_rms_norm:f
+            aten::_fused_rms_norm_backward:f
+            aten::_native_batch_norm_legit:f
+            aten::_native_batch_norm_legit_no_training:f
+            aten::batch_norm:f
+            aten::batch_norm_backward:f
+            aten::group_norm:f
+            aten::instance_norm:f
+            aten::layer_norm:f
+            aten::native_batch_norm:f
+            aten::native_batch_norm_backward:f
+            aten::native_group_norm:f
+            aten::native_group_norm_backward:f
+            aten::native_layer_norm:f
+            aten::native_layer_norm_backward:f
+            aten::rms_norm:f
         """,
         "ordering": """
             aten::_unique2:f
@@ -469,6 +537,23 @@ on_first_use(
             aten::scatter_reduce_:m
             aten::take:fm
             aten::take_along_dim:fm
+        """,
+        "sdpa": """
+            aten::_fused_sdp_choice:f
+            aten::_safe_softmax:f
+            aten::_scaled_dot_product_attention_math:f
+            aten::_scaled_dot_product_flash_attention_for_cpu:f
+            aten::_scaled_dot_product_flash_attention_for_cpu_backward:f
+            aten::scaled_dot_product_attention:f
+        """,
+        "similarity": """
+            aten::_pdist_forward:f
+            aten::_trilinear:f
+            aten::bilinear:f
+            aten::cosine_similarity:f
+            aten::one_hot:f
+            aten::pairwise_distance:f
+            aten::pdist:f
         """,
         "special": """
             aten::special_airy_ai:f

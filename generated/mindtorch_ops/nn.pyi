@@ -12,7 +12,6 @@ __all__ = [
     "_log_softmax_backward_data",
     "_softmax",
     "_softmax_backward_data",
-    "embedding",
     "linear",
     "log_softmax",
     "mse_loss",
@@ -128,16 +127,3 @@ class _Linear(OpOverload):
         """input @ weight.T + bias"""
 
 linear: _Linear
-
-class _Embedding(OpOverload):
-    def __call__(
-        self,
-        weight: Tensor,
-        indices: Tensor,
-        padding_idx: int = -1,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-    ) -> Tensor:
-        """Rows of `weight` at `indices`, in a new last dimension; the row `padding_idx` gets no gradient."""
-
-embedding: _Embedding

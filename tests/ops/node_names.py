@@ -11,6 +11,7 @@ _COPIED = "here it computes beside its argument and copies the result there"
 _RESHAPED = "one node here, whether it copies or not, and also in what is composed with it"
 _COPY_OF_VIEW = "a clone of the view; PyTorch generates an operator for the two"
 _WHOLE = "PyTorch returns the tensor itself, which its schema does not say"
+_STATISTICS = "here all outputs of an operator that writes to its arguments have its node"
 _UNKNOWN = "PyTorch gives what has no gradient a node of its own"
 
 # (PyTorch's, ours): why
@@ -33,6 +34,9 @@ COMPOSED: dict[tuple[str | None, str | None], str] = {
     ("MseLossBackward0", "SumBackward0"): _COMPOSED_HERE,
     ("MvBackward0", "SqueezeBackward1"): _COMPOSED_HERE,
     ("MvBackward0", "ViewBackward0"): _COMPOSED_HERE,
+    ("MulBackward0", "FusedRmsNormBackward0"): "one operator here; PyTorch composes it on the CPU",
+    ("NormBackward1", "SqrtBackward0"): _COMPOSED_HERE,
+    ("SafeSoftmaxBackward0", "WhereBackward0"): _COMPOSED_HERE,
     ("NegBackward0", "SumBackward0"): "of a loss that PyTorch negates last, and this before it sums",
     ("NllLoss2DBackward0", "NllLossBackward0"): "one operator here, for images too",
     ("NllLoss2DBackward0", "ViewBackward0"): "one operator here, for images too, whose result gets their shape",
@@ -55,6 +59,8 @@ COMPOSED: dict[tuple[str | None, str | None], str] = {
     ("MulBackward0", "CopyBackwards"): _COPIED,
     ("PowBackward0", "CopyBackwards"): _COPIED,
     ("NotImplemented", "FloorDivideBackward0"): _UNKNOWN,
+    (None, "NativeBatchNormLegitBackward0"): _STATISTICS,
+    (None, "BatchNormWithUpdateBackward0"): _STATISTICS,
     (None, "AliasBackward0"): _WHOLE,
     (None, "ConjPhysicalBackward0"): _WHOLE,
     **{(f"{view}_copy", "CloneBackward0"): _COPY_OF_VIEW
@@ -99,17 +105,21 @@ COMPOSED_OPERATORS = frozenset(
         "logsumexp",
         "masked_select",
         "mish",
+        "multi_margin_loss",
+        "multilabel_margin_loss",
         "special.ndtr",
         "mvlgamma",
         "nansum",
         "narrow_copy",
         "native_dropout_backward",
+        "pdist",
         "polar",
         "prelu",
         "rad2deg",
         "renorm",
         "roll",
         "rot90",
+        "rrelu",
         "softplus",
         "softshrink",
         "dsplit",

@@ -72,5 +72,7 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
                 f"channel size = {channels}."
             )
         weight = weight.reshape([-1 if d == 1 else 1 for d in range(self.dim())])
+    elif weight.dim() > self.dim():
+        weight = weight.reshape(())
     result: Tensor = ops.aten.where(self > 0, self, weight * self)
     return result

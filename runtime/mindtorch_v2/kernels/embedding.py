@@ -1,18 +1,25 @@
-"""Rows of a table at indices, and the gradient that goes back to them."""
+"""Rows of a table at indices, one by one or in bags, and the gradients that go back to them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from .. import _core
 from .._core import Tensor
+from .._ops import ops
+from ..autograd import no_grad
 from ._contexts import saves
+from ._native import native
 from .indexing import index_select
 
-__all__ = ["embedding", "embedding_backward", "embedding_setup"]
+_DTYPES = _core.dtypes
+_F32, _F64, _I32, _I64 = (_DTYPES[name] for name in ("float32", "float64", "int32", "int64"))
+_CPU = _core.device("cpu")
+SUM, MEAN, MAX = 0, 1, 2
 
 
 def embedding(weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Tensor:
-    """The rows, in a new last dimension; how the gradient goes back is for `embedding_backward`."""
+    """The rows, in a new last dimension; how the gradient goes back is for `embedding_gradient`."""
     rows: Tensor = index_select(weight, 0, indices.reshape((-1,)))
     result: Tensor = rows.reshape((*indices.shape, weight.shape[1]))
     return result
@@ -22,18 +29,303 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_f
 def embedding_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the indices, and what the gradient depends on."""
     weight, indices, ctx.padding_idx, ctx.scale_grad_by_freq, _sparse = inputs
-    ctx.shape = weight.shape
+    ctx.rows = weight.shape[0]
     ctx.save_for_backward(indices)
 
 
-def embedding_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+def embedding_gradient(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     """The gradient added where the rows came from, except in the row of padding."""
     (indices,) = ctx.saved_tensors
-    rows = indices.reshape((-1,))
-    each = grad.reshape((rows.numel(), ctx.shape[1]))
-    if ctx.padding_idx >= 0:
-        each = each.masked_fill((rows == ctx.padding_idx).unsqueeze(1), 0)
+    back = ops.aten.embedding_dense_backward
+    return back(grad, indices, ctx.rows, ctx.padding_idx, ctx.scale_grad_by_freq), None, None, None, None
+
+
+def _counts(indices: Tensor, rows: int) -> Tensor:
+    """How often each row is used."""
+    found: Tensor = ops.aten.bincount(indices.reshape((-1,)), minlength=rows)
+    return found
+
+
+def embedding_dense_backward(
+    grad_output: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Tensor:
+    """The gradient of a table of ``num_weights`` rows; half precision is summed in float32."""
+    rows = indices.to(_I64).contiguous().reshape((-1,))
+    wide = grad_output.dtype if grad_output.dtype in (_F32, _F64) else _F32
+    width = grad_output.shape[-1]
+    out = _core.alloc((num_weights, width), wide, _CPU).zero_()
+    if rows.numel() and width:
+        each = grad_output.to(wide).contiguous().reshape((rows.numel(), width))
+        counts = _counts(rows, num_weights) if scale_grad_by_freq else None
+        native("mt_embedding_backward", "desc", "ptr", "ptr", "desc", "i64")(each, rows, counts, out, padding_idx)
+    result: Tensor = out.to(grad_output.dtype)
+    return result
+
+
+def embedding_dense_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the call."""
+    _grad, indices, ctx.rows, ctx.padding_idx, ctx.scale_grad_by_freq = inputs
+    ctx.save_for_backward(indices)
+
+
+def embedding_dense_second_gradient(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    """What is linear goes back as it came: the rows at the indices, of padding zeros."""
+    (indices,) = ctx.saved_tensors
+    found = ops.aten.embedding(grad, indices, ctx.padding_idx)
     if ctx.scale_grad_by_freq:
-        uses = grad.new_zeros(ctx.shape[:1]).index_put([rows], grad.new_ones(()), True)
-        each = each / uses.index_select(0, rows).unsqueeze(1)
-    return grad.new_zeros(ctx.shape).index_put([rows], each, True), None, None, None, None
+        uses = _counts(indices, ctx.rows).index_select(0, indices.reshape((-1,)))
+        found = found / uses.reshape((*indices.shape, 1)).to(found.dtype)
+    if ctx.padding_idx >= 0:
+        found = found.masked_fill((indices == ctx.padding_idx).unsqueeze(-1), 0)
+    return found, None, None, None, None
+
+
+def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """Scales the rows at ``indices`` whose norm is larger than ``max_norm`` to it, in place."""
+    if self.dim() != 2:
+        raise RuntimeError(f"embedding_renorm_(): 'weight' must be 2-D, got {self.dim()}-D")
+    rows = indices.reshape((-1,))
+    if rows.numel():
+        with no_grad():
+            found = self.index_select(0, rows)
+            norms = found.norm(norm_type, 1, keepdim=True)
+            scale = ops.aten.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
+            self.index_put_([rows], found * scale)
+    return self
+
+
+# ---------------------------------------------------------------- bags
+def _check_bags(
+    weight: Tensor, indices: Tensor, offsets: Tensor, factors: Tensor | None, mode: int, last: bool
+) -> None:
+    for name, given in (("input", indices), ("offsets", offsets)):
+        if given.dtype not in (_I32, _I64):
+            raise RuntimeError(f"embedding_bag: expected {name} of dtype int32 or int64, but got {given.dtype}")
+        if given.dim() != 1:
+            raise RuntimeError(
+                f"embedding_bag: {name} has to be a 1D Tensor, but got Tensor of dimension {given.dim()}"
+            )
+    if weight.dim() != 2:
+        raise RuntimeError(f"embedding_bag: weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    if not weight.is_floating_point():
+        raise NotImplementedError(f"embedding_bag: not implemented for {weight.dtype}")
+    if mode not in (SUM, MEAN, MAX):
+        raise RuntimeError(f"embedding_bag: mode has to be 0 (sum), 1 (mean) or 2 (max), got {mode}")
+    if last and not offsets.numel():
+        raise RuntimeError("include_last_offset: number of offsets should be at least 1")
+    if factors is None:
+        return
+    if mode != SUM:
+        raise RuntimeError("embedding_bag: per_sample_weights only supported with mode='sum'")
+    if factors.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"expected weight and per_sample_weights to have the same dtype, got {weight.dtype} and {factors.dtype}"
+        )
+    if tuple(factors.shape) != tuple(indices.shape):
+        raise RuntimeError(
+            f"embedding_bag: per_sample_weights of shape {list(factors.shape)}, but input of {list(indices.shape)}"
+        )
+
+
+def embedding_bag_fake(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = SUM,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> tuple[Tensor, ...]:
+    """What is refused; an output for each bag, each index's bag, the bags' sizes, and the rows of largest elements."""
+    _check_bags(weight, indices, offsets, per_sample_weights, mode, include_last_offset)
+    if sparse:
+        raise NotImplementedError("embedding_bag(sparse=True): sparse gradients are not supported; gradients are dense")
+    bags = offsets.shape[0] - include_last_offset
+    place = weight.device
+    return (
+        _core.alloc((bags, weight.shape[1]), weight.dtype, place),
+        _core.alloc(indices.shape, indices.dtype, place),
+        _core.alloc((bags,), indices.dtype, place),
+        _core.alloc((bags, weight.shape[1]) if mode == MAX else (bags,), indices.dtype, place),
+    )
+
+
+def embedding_bag_kernel(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = SUM,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> tuple[Tensor, ...]:
+    """The sum, mean or largest elements of each bag's rows, and what `embedding_bag_fake` lists."""
+    out, bag_of, sizes, largest = embedding_bag_fake(
+        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx
+    )
+    rows = indices.to(_I64).contiguous()
+    n = rows.numel()
+    if padding_idx < 0:
+        padding_idx += weight.shape[0] if padding_idx != -1 else 0
+    starts = offsets.to(_I64)
+    if offsets.numel():
+        if int(starts[0].item()) != 0:
+            raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+                               f"position 0. However, got {int(starts[0].item())}")  # fmt: skip
+        if int(starts[-1].item()) > n:
+            raise RuntimeError(
+                f"offsets[-1] can not be greater than input's length({n}) but got offsets[-1] of "
+                f"{int(starts[-1].item())}"
+            )
+    ends = starts if include_last_offset else ops.aten.cat([starts, starts.new_full((1,), n)])
+    bounds = ends.contiguous()
+    if bool((bounds[1:] < bounds[:-1]).any().item()):
+        raise RuntimeError("embedding_bag: offsets have to be in order")
+    wide = weight.dtype if weight.dtype in (_F32, _F64) else _F32
+    found = _core.alloc(out.shape, wide, _CPU)
+    of_sizes = _core.alloc(sizes.shape, _I64, _CPU)
+    of_largest = _core.alloc(largest.shape, _I64, _CPU).zero_() if mode == MAX else None
+    factors = None if per_sample_weights is None else per_sample_weights.detach().to(wide).contiguous()
+    if n and bool(((rows < 0) | (rows >= weight.shape[0])).any().item()):
+        raise RuntimeError(
+            f"embedding_bag: expected indices from 0 to {weight.shape[0] - 1}, got {int(rows.min())} to "
+            f"{int(rows.max())}"
+        )
+    native("mt_embedding_bag", "desc", "ptr", "i64", "ptr", "ptr", "desc", "ptr", "ptr", "i64", "i64")(
+        weight.to(wide).contiguous(), rows, n, bounds, factors, found, of_sizes, of_largest, mode, padding_idx
+    )
+    bag_of.copy_(ops.aten.searchsorted(bounds[1:].contiguous(), ops.aten.arange(n, dtype=_I64), right=True))
+    sizes.copy_(of_sizes)
+    largest.copy_(of_largest) if of_largest is not None else largest.zero_()
+    return found.to(out.dtype), bag_of, sizes, largest
+
+
+def embedding_bag(*args: Any) -> tuple[Tensor, ...]:
+    """`_embedding_bag` without padding."""
+    found: tuple[Tensor, ...] = ops.aten._embedding_bag(*args)
+    return found
+
+
+def embedding_bag_padded(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Tensor | None,
+    include_last_offset: bool,
+    padding_idx: int | None,
+) -> tuple[Tensor, ...]:
+    """`_embedding_bag`, whose row of padding counts from the end where it is negative."""
+    rows = weight.shape[0]
+    padding = -1
+    if padding_idx is not None:
+        if not -rows <= padding_idx < rows:
+            raise RuntimeError(
+                f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got "
+                f"{padding_idx}"
+            )
+        padding = padding_idx + rows if padding_idx < 0 else padding_idx
+    found: tuple[Tensor, ...] = ops.aten._embedding_bag(
+        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding
+    )
+    return found
+
+
+@saves(indices=0, offsets=1, per_sample_weights=2, weight=3, result1=4, result2=5, result3=6)
+def embedding_bag_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the call, and what it says of its bags."""
+    weight, indices, offsets, ctx.by_freq, ctx.mode, ctx.sparse, factors, _last, ctx.padding_idx = inputs
+    ctx.mark_non_differentiable(*output[1:])
+    ctx.rows = weight.shape[0]
+    ctx.save_for_backward(indices, offsets, factors, None if factors is None else weight, *output[1:])
+
+
+def embedding_bag_gradient(ctx: Any, grad: Tensor | None, *_rest: Tensor | None) -> tuple[Any, ...]:
+    """The gradients of the table, and of the factors of samples."""
+    if grad is None:
+        return (None,) * 9
+    indices, offsets, factors, weight, bag_of, sizes, largest = ctx.saved_tensors
+    of_weight = of_factors = None
+    if ctx.needs_input_grad[0]:
+        of_weight = ops.aten._embedding_bag_dense_backward(
+            grad, indices, bag_of, sizes, largest, ctx.rows, ctx.by_freq, ctx.mode, factors, ctx.padding_idx
+        )
+    if factors is not None and ctx.needs_input_grad[6]:
+        of_factors = ops.aten._embedding_bag_per_sample_weights_backward(
+            grad, weight, indices, offsets, bag_of, ctx.mode, ctx.padding_idx
+        )
+    return of_weight, None, None, None, None, None, of_factors, None, None
+
+
+def embedding_bag_backward(
+    grad: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    offset2bag: Tensor,
+    bag_size: Tensor,
+    maximum_indices: Tensor,
+    num_weights: int,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Tensor | None,
+    padding_idx: int = -1,
+) -> Tensor:
+    """`embedding_bag_dense_backward`; there are no sparse gradients."""
+    if sparse:
+        raise NotImplementedError("_embedding_bag_backward(sparse=True): gradients are dense")
+    result: Tensor = ops.aten._embedding_bag_dense_backward(
+        grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights,
+        padding_idx,
+    )  # fmt: skip
+    return result
+
+
+def embedding_bag_dense_backward(
+    grad: Tensor,
+    indices: Tensor,
+    offset2bag: Tensor,
+    bag_size: Tensor,
+    maximum_indices: Tensor,
+    num_weights: int,
+    scale_grad_by_freq: bool,
+    mode: int,
+    per_sample_weights: Tensor | None,
+    padding_idx: int = -1,
+) -> Tensor:
+    """The gradient of the table: each bag's added to its rows, or to those that the largest elements came from."""
+    if mode == MAX:
+        given = grad.masked_fill((bag_size == 0).unsqueeze(1), 0)
+        zeros = grad.new_zeros((num_weights, grad.shape[1]))
+        result: Tensor = zeros.scatter_add(0, maximum_indices.to(_I64), given)
+        return result
+    if mode == MEAN:
+        grad = grad / bag_size.clamp_min(1).to(grad.dtype).unsqueeze(1)
+    each = grad.index_select(0, offset2bag)
+    if per_sample_weights is not None:
+        each = each * per_sample_weights.unsqueeze(1)
+    found: Tensor = ops.aten.embedding_dense_backward(each, indices, num_weights, padding_idx, scale_grad_by_freq)
+    return found
+
+
+def embedding_bag_factors_backward(
+    grad: Tensor,
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    offset2bag: Tensor,
+    mode: int,
+    padding_idx: int = -1,
+) -> Tensor:
+    """The gradient of each sample's factor: its row times its bag's gradient."""
+    if mode != SUM:
+        raise RuntimeError("embedding_bag_backward: per_sample_weights only supported for mode='sum'")
+    products = (grad.index_select(0, offset2bag) * weight.index_select(0, indices)).sum(1)
+    result: Tensor = products.masked_fill(indices == padding_idx, 0) if padding_idx >= 0 else products
+    return result

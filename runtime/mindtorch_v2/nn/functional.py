@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import warnings
 
-from .._argument_types import names_wrong_types, types_come_first
+from .._argument_types import names_wrong_types
 from .._core import Tensor
 from .._core import dtype as DType
 from .._functional import broadcast_tensors
 from .._ops import ops
-from ..autograd import no_grad
-from . import _activations, _reduction, _spatial
+from . import _activations, _attention, _dropouts, _embedding, _losses, _normalization, _reduction, _spatial
 from ._activations import *  # noqa: F403  (activations with and without ``inplace``)
+from ._attention import *  # noqa: F403
 from ._class_losses import cross_entropy_loss, nll_loss_nd
+from ._dropouts import *  # noqa: F403
+from ._embedding import *  # noqa: F403
+from ._losses import *  # noqa: F403
+from ._normalization import *  # noqa: F403  (normalization, similarities and distances)
 from ._spatial import *  # noqa: F403  (convolution, pooling, padding, resampling)
 
 __all__ = [
     "cross_entropy",
     "dropout",
-    "embedding",
     "gelu",
     "l1_loss",
     "linear",
@@ -32,6 +35,11 @@ __all__ = [
     "softmin",
     "tanh",
     *_activations.__all__,
+    *_attention.__all__,
+    *_dropouts.__all__,
+    *_embedding.__all__,
+    *_losses.__all__,
+    *_normalization.__all__,
     *_spatial.__all__,
 ]
 
@@ -116,69 +124,6 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     if not inplace:
         return result
     return input.copy_(result) if training and p and input.numel() else input  # as it is, it may be a leaf
-
-
-def embedding(
-    input: Tensor,
-    weight: Tensor,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-) -> Tensor:
-    """Rows of ``weight`` at the indices ``input``.
-
-    The row ``padding_idx`` gets no gradient. With ``max_norm``, rows that are used and whose ``norm_type`` norm is
-    larger are first scaled to it, in ``weight`` itself. ``scale_grad_by_freq`` divides each row's gradient by how often
-    it is used. Raises NotImplementedError for ``sparse``: gradients are dense.
-    """
-    if padding_idx is None:
-        padding_idx = -1
-    elif padding_idx != 0:
-        padding_idx = row_of_padding(padding_idx, _table_rows(weight))
-    if max_norm is not None:
-        embedding_renorm_(weight.detach(), input, max_norm, norm_type)
-    result: Tensor = ops.aten.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
-    return result
-
-
-def _table_rows(weight: Tensor) -> int:
-    if not isinstance(weight, Tensor):
-        raise TypeError(f"embedding(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}")
-    return weight.size(0)
-
-
-def row_of_padding(padding_idx: int, rows: int) -> int:
-    """The row that ``padding_idx`` means, counted from the end where it is negative.
-
-    Raises AssertionError, as PyTorch, for one that the table does not have.
-    """
-    if padding_idx and not -rows <= padding_idx < rows:
-        raise AssertionError(f"Padding_idx must be within num_embeddings ({rows}), but got {padding_idx}")
-    return padding_idx + rows if padding_idx < 0 else padding_idx
-
-
-@types_come_first
-def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
-    """Scales the rows at ``indices`` whose norm is larger than ``max_norm`` to it, in place."""
-    for at, name, number in ((3, "max_norm", max_norm), (4, "norm_type", norm_type)):
-        if isinstance(number, Tensor) and number.dim():
-            raise TypeError(f"embedding_renorm_(): argument '{name}' (position {at}) must be float, not Tensor")
-    if weight.dim() != 2:
-        raise RuntimeError(f"embedding_renorm_(): 'weight' must be 2-D, got {weight.dim()}-D")
-    rows = indices.reshape((-1,))
-    with no_grad():
-        if rows.numel() and not (weight.is_floating_point() or weight.is_complex()):
-            weight[int(rows.min())].norm(
-                norm_type
-            )  # of rows one by one, the smallest index first: the first is refused
-        found = weight.index_select(0, rows)
-        if not rows.numel():  # PyTorch takes norms row by row: of none it asks for no dtype
-            return
-        norms = found.norm(norm_type, 1, keepdim=True)
-        scale = ops.aten.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
-        weight.index_put_([rows], found * scale)
 
 
 @names_wrong_types

@@ -1,0 +1,130 @@
+// Rows of a table: sums of rows in bags, and gradients added to the rows that they are of. All memory is contiguous.
+#include <cmath>
+#include <limits>
+
+#include "tensor.h"
+
+namespace mt {
+namespace {
+
+enum Mode { kSum, kMean, kMax };
+
+struct Bags {
+  const mt_tensor *weight, *out;
+  const int64_t *indices, *bounds;  // bounds: where each bag begins, and the last one ends
+  const void* factors;              // of each index, or null
+  int64_t* sizes;
+  int64_t* largest;  // of kMax: the rows that the largest elements are in
+  int64_t mode, padding;
+};
+
+template <class T>
+struct SumBags {
+  MT_INLINE static int run(const Bags* b) {
+    const int64_t width = b->weight->shape[1];
+    const T* weight = static_cast<const T*>(b->weight->data);
+    const T* factors = static_cast<const T*>(b->factors);
+    Pace pace;
+    for (int64_t bag = 0; bag < b->out->shape[0]; ++bag) {
+      T* out = static_cast<T*>(b->out->data) + bag * width;
+      int64_t* largest = b->largest == nullptr ? nullptr : b->largest + bag * width;
+      int64_t count = 0;
+      for (int64_t c = 0; c < width; ++c) out[c] = 0;
+      for (int64_t i = b->bounds[bag]; i < b->bounds[bag + 1]; ++i) {
+        const int64_t index = b->indices[i];
+        if (index == b->padding) continue;
+        const T* row = weight + index * width;
+        if (b->mode == kMax) {
+          for (int64_t c = 0; c < width; ++c)
+            if (count == 0 || row[c] > out[c]) {
+              out[c] = row[c];
+              largest[c] = index;
+            }
+        } else if (factors != nullptr) {
+          const T factor = factors[i];
+          for (int64_t c = 0; c < width; ++c) out[c] += row[c] * factor;
+        } else {
+          for (int64_t c = 0; c < width; ++c) out[c] += row[c];
+        }
+        ++count;
+        if (pace.stops(width)) return MT_ERROR_INTERRUPTED;
+      }
+      b->sizes[bag] = count;
+      if (b->mode == kMean && count > 1)
+        for (int64_t c = 0; c < width; ++c) out[c] /= T(count);
+    }
+    return MT_OK;
+  }
+};
+
+struct Adding {
+  const mt_tensor *grad, *out;
+  const int64_t* indices;
+  const int64_t* counts;  // of each row the times that it was used, or null
+  int64_t padding;
+};
+
+template <class T>
+struct AddRows {
+  MT_INLINE static int run(const Adding* a) {
+    const int64_t width = a->grad->shape[1];
+    Pace pace;
+    for (int64_t i = 0; i < a->grad->shape[0]; ++i) {
+      const int64_t index = a->indices[i];
+      if (index == a->padding) continue;
+      const T* grad = static_cast<const T*>(a->grad->data) + i * width;
+      T* out = static_cast<T*>(a->out->data) + index * width;
+      if (a->counts == nullptr) {
+        for (int64_t c = 0; c < width; ++c) out[c] += grad[c];
+      } else {
+        const T scale = T(1) / T(a->counts[index]);
+        for (int64_t c = 0; c < width; ++c) out[c] += grad[c] * scale;
+      }
+      if (pace.stops(width)) return MT_ERROR_INTERRUPTED;
+    }
+    return MT_OK;
+  }
+};
+
+bool are_within(const int64_t* indices, int64_t n, int64_t rows) {
+  for (int64_t i = 0; i < n; ++i)
+    if (indices[i] < 0 || indices[i] >= rows) return false;
+  return true;
+}
+
+bool is_table(const mt_tensor* t) { return t->ndim == 2 && is_contiguous(t); }
+
+template <template <class> class Body, class Work>
+int run(int32_t dtype, const Work& work) {
+  if (dtype == MT_F32) {
+    static const auto fn = PerIsa<Body<float>, const Work*>::pick();
+    return fn(&work);
+  }
+  if (dtype == MT_F64) {
+    static const auto fn = PerIsa<Body<double>, const Work*>::pick();
+    return fn(&work);
+  }
+  return MT_ERROR_DTYPE;
+}
+
+}  // namespace
+}  // namespace mt
+
+// The sum (mode 0), mean (1) or largest elements (2) of the rows of each bag, of which `bounds` has bags + 1.
+MT_EXPORT int mt_embedding_bag(const mt_tensor* weight, int64_t* indices, int64_t n, int64_t* bounds, void* factors,
+                               const mt_tensor* out, int64_t* sizes, int64_t* largest, int64_t mode, int64_t padding) {
+  if (!mt::is_table(weight) || !mt::is_table(out)) return MT_ERROR_SHAPE;
+  if (!mt::are_within(indices, n, weight->shape[0])) return MT_ERROR_INDEX;
+  const mt::Bags bags{weight, out, indices, bounds, factors, sizes, largest, mode, padding};
+  return mt::run<mt::SumBags>(weight->dtype, bags);
+}
+
+// out[indices[i]] += grad[i], over the row's count where there are counts; rows of `padding` are left out.
+MT_EXPORT int mt_embedding_backward(const mt_tensor* grad, int64_t* indices, int64_t* counts, const mt_tensor* out,
+                                    int64_t padding) {
+  if (!mt::is_table(grad) || !mt::is_table(out) || grad->shape[1] != out->shape[1]) return MT_ERROR_SHAPE;
+  if (grad->dtype != out->dtype) return MT_ERROR_DTYPE;
+  if (!mt::are_within(indices, grad->shape[0], out->shape[0])) return MT_ERROR_INDEX;
+  const mt::Adding adding{grad, out, indices, counts, padding};
+  return mt::run<mt::AddRows>(grad->dtype, adding);
+}

@@ -1,0 +1,246 @@
+// Normalization: rows over all their elements, as of layers, and planes (all elements of one channel of one sample) with a
+// mean and a variance each, which batches and groups are made of. All memory is contiguous, of float or double; sums are double.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <new>
+
+#include "tensor.h"
+
+namespace mt {
+namespace {
+
+constexpr int kLanes = 16;  // independent accumulators, so that a sum vectorises
+
+// The sum of f(i) for i < n. A lambda is part of the loop, which must be compiled with it for its instruction set.
+template <class F>
+MT_INLINE double lane_sum(int64_t n, F&& f) {
+  double lanes[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (int l = 0; l < kLanes; ++l) lanes[l] += f(i + l);
+  for (int l = 0; i < n; ++i, ++l) lanes[l] += f(i);
+  for (int l = 1; l < kLanes; ++l) lanes[0] += lanes[l];
+  return lanes[0];
+}
+#define TERM(...) [__VA_ARGS__](int64_t i) __attribute__((always_inline)) -> double
+
+// What the row functions take: operands of `rows` x `n`, of n (weights, which may be null) and of `rows` (statistics).
+struct Rows {
+  const void *x, *grad, *weight, *bias;
+  void *out, *mean, *rstd;
+  void *weight_grad, *bias_grad;
+  int64_t rows, n;
+  double eps;
+  bool centered;  // about the mean; else by the root of the mean square alone
+};
+
+template <class T>
+struct NormalizeRows {
+  MT_INLINE static int run(const Rows* r) {
+    const T* weight = static_cast<const T*>(r->weight);
+    const T* bias = static_cast<const T*>(r->bias);
+    const int64_t n = r->n;
+    Pace pace;
+    for (int64_t row = 0; row < r->rows; ++row) {
+      const T* x = static_cast<const T*>(r->x) + row * n;
+      T* out = static_cast<T*>(r->out) + row * n;
+      const double mean = r->centered ? lane_sum(n, TERM(=) { return double(x[i]); }) / double(n) : 0.0;
+      const double var = lane_sum(n, TERM(=) {
+                           const double d = double(x[i]) - mean;
+                           return d * d;
+                         }) / double(n);
+      const double rstd = 1.0 / std::sqrt(var + r->eps);
+      const T scale = T(rstd), center = T(mean);
+      if (weight == nullptr) {
+        for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - center) * scale;
+      } else {
+        for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - center) * scale * weight[i];
+      }
+      if (bias != nullptr)
+        for (int64_t i = 0; i < n; ++i) out[i] += bias[i];
+      if (r->mean != nullptr) static_cast<T*>(r->mean)[row] = center;
+      static_cast<T*>(r->rstd)[row] = scale;
+      if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
+    }
+    return MT_OK;
+  }
+};
+
+// With g the gradient times the weight: out = rstd * (g - mean(g) - normalized * mean(g * normalized)).
+template <class T>
+struct NormalizeRowsBackward {
+  MT_INLINE static int run(const Rows* r) {
+    const T* weight = static_cast<const T*>(r->weight);
+    const int64_t n = r->n;
+    std::unique_ptr<double[]> sums(new (std::nothrow) double[size_t(2 * n)]());
+    if (!sums) return MT_ERROR_MEMORY;
+    double* const weight_sums = sums.get();
+    double* const bias_sums = weight_sums + n;
+    Pace pace;
+    for (int64_t row = 0; row < r->rows; ++row) {
+      const T* x = static_cast<const T*>(r->x) + row * n;
+      const T* grad = static_cast<const T*>(r->grad) + row * n;
+      const T center = r->centered ? static_cast<const T*>(r->mean)[row] : T(0);
+      const T scale = static_cast<const T*>(r->rstd)[row];
+      if (r->out != nullptr) {
+        T* out = static_cast<T*>(r->out) + row * n;
+        double total = 0, dot = 0;
+        if (weight == nullptr) {
+          if (r->centered) total = lane_sum(n, TERM(=) { return double(grad[i]); });
+          dot = lane_sum(n, TERM(=) { return double(grad[i]) * double(x[i] - center); });
+        } else {
+          if (r->centered) total = lane_sum(n, TERM(=) { return double(grad[i] * weight[i]); });
+          dot = lane_sum(n, TERM(=) { return double(grad[i] * weight[i]) * double(x[i] - center); });
+        }
+        const T shift = T(total / double(n)), slope = T(dot * double(scale) * double(scale) / double(n));
+        if (weight == nullptr) {
+          for (int64_t i = 0; i < n; ++i) out[i] = scale * (grad[i] - shift - (x[i] - center) * slope);
+        } else {
+          for (int64_t i = 0; i < n; ++i) out[i] = scale * (grad[i] * weight[i] - shift - (x[i] - center) * slope);
+        }
+      }
+      if (r->weight_grad != nullptr)
+        for (int64_t i = 0; i < n; ++i) weight_sums[i] += double(grad[i] * ((x[i] - center) * scale));
+      if (r->bias_grad != nullptr)
+        for (int64_t i = 0; i < n; ++i) bias_sums[i] += double(grad[i]);
+      if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
+    }
+    for (int64_t i = 0; r->weight_grad != nullptr && i < n; ++i) static_cast<T*>(r->weight_grad)[i] = T(weight_sums[i]);
+    for (int64_t i = 0; r->bias_grad != nullptr && i < n; ++i) static_cast<T*>(r->bias_grad)[i] = T(bias_sums[i]);
+    return MT_OK;
+  }
+};
+
+// What the plane functions take: operands of `planes` x `n`, and numbers of double for each plane.
+struct Planes {
+  const void *a, *b;
+  void* out;
+  const double *first, *second, *third;
+  double *sums, *dots;
+  int64_t planes, n;
+};
+
+// sums: the mean of each plane; dots: the sum of the squared distances from it.
+template <class T>
+struct Moments {
+  MT_INLINE static int run(const Planes* p) {
+    const int64_t n = p->n;
+    Pace pace;
+    for (int64_t k = 0; k < p->planes; ++k) {
+      const T* x = static_cast<const T*>(p->a) + k * n;
+      const double mean = lane_sum(n, TERM(=) { return double(x[i]); }) / double(n);
+      p->sums[k] = mean;
+      p->dots[k] = lane_sum(n, TERM(=) {
+        const double d = double(x[i]) - mean;
+        return d * d;
+      });
+      if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
+    }
+    return MT_OK;
+  }
+};
+
+// sums: of a; dots: of a * (b - first).
+template <class T>
+struct PlaneSums {
+  MT_INLINE static int run(const Planes* p) {
+    const int64_t n = p->n;
+    Pace pace;
+    for (int64_t k = 0; k < p->planes; ++k) {
+      const T* a = static_cast<const T*>(p->a) + k * n;
+      const T* b = static_cast<const T*>(p->b) + k * n;
+      const double center = p->first[k];
+      p->sums[k] = lane_sum(n, TERM(=) { return double(a[i]); });
+      p->dots[k] = lane_sum(n, TERM(=) { return double(a[i]) * (double(b[i]) - center); });
+      if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
+    }
+    return MT_OK;
+  }
+};
+
+// out = a * first + (b - third) * second + dots, or where there is no b (a - third) * first + second.
+template <class T>
+struct PlaneLinear {
+  MT_INLINE static int run(const Planes* p) {
+    const int64_t n = p->n;
+    Pace pace;
+    for (int64_t k = 0; k < p->planes; ++k) {
+      const T* a = static_cast<const T*>(p->a) + k * n;
+      T* out = static_cast<T*>(p->out) + k * n;
+      const T first = T(p->first[k]), second = T(p->second[k]), third = T(p->third[k]);
+      if (p->b == nullptr) {
+        for (int64_t i = 0; i < n; ++i) out[i] = (a[i] - third) * first + second;
+      } else {
+        const T* b = static_cast<const T*>(p->b) + k * n;
+        const T shift = T(p->dots[k]);
+        for (int64_t i = 0; i < n; ++i) out[i] = a[i] * first + (b[i] - third) * second + shift;
+      }
+      if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
+    }
+    return MT_OK;
+  }
+};
+
+template <template <class> class Body, class Work>
+int run(int32_t dtype, const Work& work) {
+  if (dtype == MT_F32) {
+    static const auto fn = PerIsa<Body<float>, const Work*>::pick();
+    return fn(&work);
+  }
+  if (dtype == MT_F64) {
+    static const auto fn = PerIsa<Body<double>, const Work*>::pick();
+    return fn(&work);
+  }
+  return MT_ERROR_DTYPE;
+}
+
+// The first operand says how many rows or planes there are, and how long they are.
+bool is_matrix(const mt_tensor* t) { return t->ndim == 2 && is_contiguous(t); }
+
+}  // namespace
+}  // namespace mt
+
+// out = (x - mean) * rstd * weight + bias for each row; without `mean` by the root of the mean square alone.
+MT_EXPORT int mt_normalize_rows(const mt_tensor* x, void* weight, void* bias, void* out, void* mean, void* rstd, double eps) {
+  if (!mt::is_matrix(x)) return MT_ERROR_SHAPE;
+  mt::Rows rows{x->data, nullptr, weight, bias, out, mean, rstd, nullptr, nullptr, x->shape[0], x->shape[1], eps, mean != nullptr};
+  return mt::run<mt::NormalizeRows>(x->dtype, rows);
+}
+
+// The gradients of `mt_normalize_rows`; any of the outputs may be null.
+MT_EXPORT int mt_normalize_rows_backward(const mt_tensor* x, void* grad, void* weight, void* mean, void* rstd, void* out,
+                                         void* weight_grad, void* bias_grad) {
+  if (!mt::is_matrix(x)) return MT_ERROR_SHAPE;
+  mt::Rows rows{x->data, grad, weight, nullptr, out, mean, rstd, weight_grad, bias_grad, x->shape[0], x->shape[1], 0, mean != nullptr};
+  return mt::run<mt::NormalizeRowsBackward>(x->dtype, rows);
+}
+
+// The mean of each plane, and the sum of the squared distances from it.
+MT_EXPORT int mt_plane_moments(const mt_tensor* x, double* means, double* squares) {
+  if (!mt::is_matrix(x)) return MT_ERROR_SHAPE;
+  mt::Planes planes{x->data, nullptr, nullptr, nullptr, nullptr, nullptr, means, squares, x->shape[0], x->shape[1]};
+  return mt::run<mt::Moments>(x->dtype, planes);
+}
+
+// Of each plane the sum of a, and that of a * (b - center).
+MT_EXPORT int mt_plane_sums(const mt_tensor* a, void* b, double* centers, double* sums, double* dots) {
+  if (!mt::is_matrix(a)) return MT_ERROR_SHAPE;
+  mt::Planes planes{a->data, b, nullptr, centers, nullptr, nullptr, sums, dots, a->shape[0], a->shape[1]};
+  return mt::run<mt::PlaneSums>(a->dtype, planes);
+}
+
+// out = (a - center) * scale + shift for each plane.
+MT_EXPORT int mt_plane_affine(const mt_tensor* a, double* centers, double* scales, double* shifts, void* out) {
+  if (!mt::is_matrix(a)) return MT_ERROR_SHAPE;
+  mt::Planes planes{a->data, nullptr, out, scales, shifts, centers, nullptr, nullptr, a->shape[0], a->shape[1]};
+  return mt::run<mt::PlaneLinear>(a->dtype, planes);
+}
+
+// out = a * scale + (b - center) * slope + shift for each plane.
+MT_EXPORT int mt_plane_gradient(const mt_tensor* a, void* b, double* scales, double* centers, double* slopes, double* shifts,
+                                void* out) {
+  if (!mt::is_matrix(a)) return MT_ERROR_SHAPE;
+  mt::Planes planes{a->data, b, out, scales, slopes, centers, nullptr, shifts, a->shape[0], a->shape[1]};
+  return mt::run<mt::PlaneLinear>(a->dtype, planes);
+}
