@@ -136,6 +136,37 @@ on_first_use(
             aten::trapezoid:f
             aten::trapz:f
         """,
+        "fft": """
+            aten::_fft_c2c:f
+            aten::_fft_c2r:f
+            aten::_fft_c2r_backward:f
+            aten::_fft_r2c:f
+            aten::_fft_r2c_backward:f
+            aten::fft_fft:f
+            aten::fft_fft2:f
+            aten::fft_fftfreq:f
+            aten::fft_fftn:f
+            aten::fft_fftshift:f
+            aten::fft_hfft:f
+            aten::fft_hfft2:f
+            aten::fft_hfftn:f
+            aten::fft_ifft:f
+            aten::fft_ifft2:f
+            aten::fft_ifftn:f
+            aten::fft_ifftshift:f
+            aten::fft_ihfft:f
+            aten::fft_ihfft2:f
+            aten::fft_ihfftn:f
+            aten::fft_irfft:f
+            aten::fft_irfft2:f
+            aten::fft_irfftn:f
+            aten::fft_rfft:f
+            aten::fft_rfft2:f
+            aten::fft_rfftfreq:f
+            aten::fft_rfftn:f
+            aten::istft:fm
+            aten::stft:fm
+        """,
         "functional": """
             aten::alias_copy:f
             aten::as_strided_copy:f
@@ -423,6 +454,13 @@ on_first_use(
             aten::special_logsumexp:f
             aten::std_mean:f
             aten::var_mean:f
+        """,
+        "windows": """
+            aten::bartlett_window:f
+            aten::blackman_window:f
+            aten::hamming_window:f
+            aten::hann_window:f
+            aten::kaiser_window:f
         """,
     },
 )

@@ -112,6 +112,7 @@ _LAZY = frozenset(
         "amp",
         "cpu",
         "cuda",
+        "fft",
         "func",
         "jit",
         "linalg",
@@ -121,6 +122,7 @@ _LAZY = frozenset(
         "optim",
         "profiler",
         "serialization",
+        "signal",
         "special",
         "utils",
     ]

@@ -45,6 +45,7 @@ COMPOSED: dict[tuple[str | None, str | None], str] = {
     (None, "ViewBackward0"): _RESHAPED,
     ("CloneBackward0", "ViewBackward0"): _RESHAPED,
     ("DotBackward0", "ViewBackward0"): _RESHAPED,
+    ("SqueezeBackward4", "SqueezeBackward1"): "of what was just made, which PyTorch squeezes in place",
     ("SqueezeBackward4", "ViewBackward0"): _RESHAPED,
     ("TransposeBackward0", "ViewBackward0"): _RESHAPED,
     ("UnsafeViewBackward0", "ViewBackward0"): _RESHAPED,
