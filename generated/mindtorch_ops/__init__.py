@@ -136,6 +136,37 @@ on_first_use(
             aten::trapezoid:f
             aten::trapz:f
         """,
+        "decompositions": """
+            aten::_linalg_eigh:f
+            aten::_linalg_eigvals:f
+            aten::_linalg_svd:f
+            aten::_lu_with_info:f
+            aten::cholesky:fm
+            aten::cholesky_inverse:fm
+            aten::cholesky_solve:fm
+            aten::geqrf:fm
+            aten::linalg_cholesky:f
+            aten::linalg_cholesky_ex:f
+            aten::linalg_eig:f
+            aten::linalg_eigh:f
+            aten::linalg_eigvals:f
+            aten::linalg_eigvalsh:f
+            aten::linalg_householder_product:f
+            aten::linalg_ldl_factor:f
+            aten::linalg_ldl_factor_ex:f
+            aten::linalg_ldl_solve:f
+            aten::linalg_lu:f
+            aten::linalg_lu_factor:f
+            aten::linalg_lu_factor_ex:f
+            aten::linalg_qr:f
+            aten::linalg_svd:f
+            aten::linalg_svdvals:f
+            aten::lu_unpack:f
+            aten::orgqr:fm
+            aten::ormqr:fm
+            aten::qr:fm
+            aten::svd:fm
+        """,
         "fft": """
             aten::_fft_c2c:f
             aten::_fft_c2r:f
@@ -393,6 +424,44 @@ on_first_use(
             aten::scatter_reduce_:m
             aten::take:fm
             aten::take_along_dim:fm
+        """,
+        "solving": """
+            aten::_linalg_det:f
+            aten::_linalg_slogdet:f
+            aten::_linalg_solve_ex:f
+            aten::chain_matmul:f
+            aten::det:fm
+            aten::inverse:fm
+            aten::linalg_cond:f
+            aten::linalg_det:f
+            aten::linalg_diagonal:f
+            aten::linalg_inv:f
+            aten::linalg_inv_ex:f
+            aten::linalg_lstsq:f
+            aten::linalg_lu_solve:f
+            aten::linalg_matrix_exp:f
+            aten::linalg_matrix_norm:f
+            aten::linalg_matrix_power:f
+            aten::linalg_matrix_rank:f
+            aten::linalg_multi_dot:f
+            aten::linalg_norm:f
+            aten::linalg_pinv:f
+            aten::linalg_slogdet:f
+            aten::linalg_solve:f
+            aten::linalg_solve_ex:f
+            aten::linalg_solve_triangular:f
+            aten::linalg_tensorinv:f
+            aten::linalg_tensorsolve:f
+            aten::linalg_vander:f
+            aten::logdet:fm
+            aten::lu_solve:fm
+            aten::matrix_exp:fm
+            aten::matrix_exp_backward:f
+            aten::matrix_power:fm
+            aten::nuclear_norm:f
+            aten::pinverse:fm
+            aten::slogdet:fm
+            aten::triangular_solve:fm
         """,
         "special": """
             aten::special_airy_ai:f

@@ -136,9 +136,12 @@ _LAZY_NAMES = {
     "is_autocast_cache_enabled": "amp",
     "is_autocast_enabled": "amp",
     "load": "serialization",
+    "lu": "_matrices",
+    "pca_lowrank": "_matrices",
     "save": "serialization",
     "set_autocast_cache_enabled": "amp",
     "set_autocast_dtype": "amp",
+    "svd_lowrank": "_matrices",
     "set_autocast_enabled": "amp",
     "vmap": "func",
 }

@@ -16,6 +16,7 @@ _UNKNOWN = "PyTorch gives what has no gradient a node of its own"
 # (PyTorch's, ours): why
 COMPOSED: dict[tuple[str | None, str | None], str] = {
     ("BaddbmmBackward0", "AddBackward0"): _COMPOSED_HERE,
+    ("ConjBackward0", "ConjPhysicalBackward0"): "here conjugates have memory of their own",
     ("ClampMaxBackward1", "MinimumBackward0"): _COMPOSED_HERE,
     ("ClampMinBackward0", "ClampBackward1"): _COMPOSED_HERE,
     ("ClampMinBackward1", "MaximumBackward0"): _COMPOSED_HERE,
@@ -96,6 +97,14 @@ COMPOSED_OPERATORS = frozenset(
         "ldexp",
         "cross",
         "linalg.cross",
+        "fft.fftshift",
+        "fft.ifftshift",
+        "linalg.cond",
+        "linalg.householder_product",
+        "linalg.matrix_power",
+        "linalg.multi_dot",
+        "ormqr",
+        "triangular_solve",
         "logsigmoid",
         "logsumexp",
         "masked_select",
