@@ -198,6 +198,104 @@ on_first_use(
             aten::istft:fm
             aten::stft:fm
         """,
+        "foreach": """
+            aten::_foreach_abs:f
+            aten::_foreach_abs_:f
+            aten::_foreach_acos:f
+            aten::_foreach_acos_:f
+            aten::_foreach_asin:f
+            aten::_foreach_asin_:f
+            aten::_foreach_atan:f
+            aten::_foreach_atan_:f
+            aten::_foreach_ceil:f
+            aten::_foreach_ceil_:f
+            aten::_foreach_clone:f
+            aten::_foreach_cos:f
+            aten::_foreach_cos_:f
+            aten::_foreach_cosh:f
+            aten::_foreach_cosh_:f
+            aten::_foreach_erf:f
+            aten::_foreach_erf_:f
+            aten::_foreach_erfc:f
+            aten::_foreach_erfc_:f
+            aten::_foreach_exp:f
+            aten::_foreach_exp_:f
+            aten::_foreach_expm1:f
+            aten::_foreach_expm1_:f
+            aten::_foreach_floor:f
+            aten::_foreach_floor_:f
+            aten::_foreach_frac:f
+            aten::_foreach_frac_:f
+            aten::_foreach_lgamma:f
+            aten::_foreach_lgamma_:f
+            aten::_foreach_log:f
+            aten::_foreach_log10:f
+            aten::_foreach_log10_:f
+            aten::_foreach_log1p:f
+            aten::_foreach_log1p_:f
+            aten::_foreach_log2:f
+            aten::_foreach_log2_:f
+            aten::_foreach_log_:f
+            aten::_foreach_max:f
+            aten::_foreach_neg:f
+            aten::_foreach_neg_:f
+            aten::_foreach_norm:f
+            aten::_foreach_powsum:f
+            aten::_foreach_reciprocal:f
+            aten::_foreach_reciprocal_:f
+            aten::_foreach_round:f
+            aten::_foreach_round_:f
+            aten::_foreach_rsqrt:f
+            aten::_foreach_rsqrt_:f
+            aten::_foreach_sigmoid:f
+            aten::_foreach_sigmoid_:f
+            aten::_foreach_sign:f
+            aten::_foreach_sign_:f
+            aten::_foreach_sin:f
+            aten::_foreach_sin_:f
+            aten::_foreach_sinh:f
+            aten::_foreach_sinh_:f
+            aten::_foreach_sqrt:f
+            aten::_foreach_sqrt_:f
+            aten::_foreach_tan:f
+            aten::_foreach_tan_:f
+            aten::_foreach_tanh:f
+            aten::_foreach_tanh_:f
+            aten::_foreach_trunc:f
+            aten::_foreach_trunc_:f
+            aten::_foreach_zero_:f
+        """,
+        "foreach_several": """
+            aten::_foreach_add:f
+            aten::_foreach_add_:f
+            aten::_foreach_addcdiv:f
+            aten::_foreach_addcdiv_:f
+            aten::_foreach_addcmul:f
+            aten::_foreach_addcmul_:f
+            aten::_foreach_clamp_max:f
+            aten::_foreach_clamp_max_:f
+            aten::_foreach_clamp_min:f
+            aten::_foreach_clamp_min_:f
+            aten::_foreach_copy_:f
+            aten::_foreach_div:f
+            aten::_foreach_div_:f
+            aten::_foreach_lerp:f
+            aten::_foreach_lerp_:f
+            aten::_foreach_maximum:f
+            aten::_foreach_maximum_:f
+            aten::_foreach_minimum:f
+            aten::_foreach_minimum_:f
+            aten::_foreach_mul:f
+            aten::_foreach_mul_:f
+            aten::_foreach_pow:f
+            aten::_foreach_pow_:f
+            aten::_foreach_sub:f
+            aten::_foreach_sub_:f
+            aten::_fused_adagrad_:f
+            aten::_fused_adam_:f
+            aten::_fused_adamw_:f
+            aten::_fused_sgd_:f
+        """,
         "functional": """
             aten::alias_copy:f
             aten::as_strided_copy:f
@@ -245,6 +343,19 @@ on_first_use(
             aten::unique_consecutive:f
             aten::unique_dim:f
             aten::value_selecting_reduction_backward:f
+        """,
+        "parts": """
+            aten::_chunk_cat:f
+            aten::_unsafe_masked_index:f
+            aten::_unsafe_masked_index_put_accumulate:f
+            aten::_unsafe_view:f
+            aten::hash_tensor:fm
+            aten::histogramdd:f
+            aten::nonzero_static:fm
+            aten::segment_reduce:f
+            aten::split_copy:f
+            aten::split_with_sizes_copy:fm
+            aten::unbind_copy:f
         """,
         "pointwise_math": """
             aten::_floating:f
@@ -462,6 +573,16 @@ on_first_use(
             aten::pinverse:fm
             aten::slogdet:fm
             aten::triangular_solve:fm
+        """,
+        "spacing": """
+            aten::empty_permuted:f
+            aten::gradient:f
+            aten::lift_fresh:f
+            aten::lift_fresh_copy:f
+            aten::linspace:f
+            aten::logspace:f
+            aten::new_empty_strided:m
+            aten::range:f
         """,
         "special": """
             aten::special_airy_ai:f

@@ -128,6 +128,7 @@ _LAZY = frozenset(
     ]
 )
 _LAZY_NAMES = {
+    "_segment_reduce": "_composed",
     "autocast": "amp",
     "autocast_decrement_nesting": "amp",
     "autocast_increment_nesting": "amp",
@@ -136,12 +137,12 @@ _LAZY_NAMES = {
     "is_autocast_cache_enabled": "amp",
     "is_autocast_enabled": "amp",
     "load": "serialization",
-    "lu": "_matrices",
-    "pca_lowrank": "_matrices",
+    "lu": "_composed",
+    "pca_lowrank": "_composed",
     "save": "serialization",
     "set_autocast_cache_enabled": "amp",
     "set_autocast_dtype": "amp",
-    "svd_lowrank": "_matrices",
+    "svd_lowrank": "_composed",
     "set_autocast_enabled": "amp",
     "vmap": "func",
 }

@@ -29,6 +29,7 @@ __all__ = [
     "blackman_window",
     "empty",
     "empty_like",
+    "empty_permuted",
     "empty_strided",
     "eye",
     "from_numpy",
@@ -39,6 +40,7 @@ __all__ = [
     "hann_window",
     "kaiser_window",
     "linspace",
+    "logspace",
     "normal",
     "ones",
     "ones_like",
@@ -137,6 +139,7 @@ empty_strided = with_options("empty_strided")
 empty_like, zeros_like, ones_like = (with_options(name) for name in ("empty_like", "zeros_like", "ones_like"))
 full_like, rand_like, randn_like = (with_options(name) for name in ("full_like", "rand_like", "randn_like"))
 randint_like = with_options("randint_like")
+empty_permuted, logspace = with_options("empty_permuted"), with_options("logspace")
 bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window = (
     with_options(f"{name}_window") for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")
 )

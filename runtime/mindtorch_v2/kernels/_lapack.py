@@ -57,7 +57,7 @@ def check_floating(name: str, tensor: Tensor, called: str = "A") -> None:
     """Refuses all dtypes but those that LAPACK computes in."""
     kind = tensor.dtype
     if not (kind.is_floating_point or kind.is_complex):
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {kind}")
+        raise NotImplementedError(f"{name}: Expected a floating point or complex tensor as input. Got {kind}")
     if real_dtype(kind).itemsize < 4:
         raise NotImplementedError(f"{name}: Low precision dtypes not supported. Got {kind} for {called}")
 

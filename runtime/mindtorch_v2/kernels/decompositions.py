@@ -295,9 +295,12 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:
 
 def _check_lu_info(name: str, info: Tensor) -> None:
     try:
-        check_info(name, info, "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you "
-                   "still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
-                   "linalg.lu_factor_ex(A, pivot)")  # fmt: skip
+        check_info(
+            name,
+            info,
+            "U[{0},{0}] is zero, and to solve equations would divide by it. If you still want to perform the "
+            "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
+        )
     except LinAlgError as error:
         raise RuntimeError(str(error)) from None
 
@@ -360,6 +363,10 @@ def lu_unpack(
         )
     rows, columns = LU_data.shape[-2:]
     rank = min(rows, columns)
+    if unpack_pivots and tuple(LU_pivots.shape) != (*LU_data.shape[:-2], rank):
+        raise RuntimeError(
+            f"torch.lu_unpack: expected LU_pivots of size {[*LU_data.shape[:-2], rank]}, got {list(LU_pivots.shape)}"
+        )
     permutation, lower, upper = (empty((0,), LU_data.dtype, LU_data) for _ in range(3))
     if unpack_data:
         lower = _with_diagonal_of(LU_data.narrow(-1, 0, rank).tril(-1))
@@ -535,6 +542,8 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     if input.dim() < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
     rows, columns = input.shape[-2:]
+    if not tau.dim():
+        raise RuntimeError(f"{name}: tau must have at least 1 dimension.")
     if rows < columns:
         raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
     if columns < tau.shape[-1]:
@@ -567,6 +576,8 @@ def _check_ormqr(self: Tensor, tau: Tensor, other: Tensor, left: bool) -> None:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
     if other.dim() < 2:
         raise RuntimeError(f"{name}: other must have at least 2 dimensions.")
+    if not tau.dim():
+        raise RuntimeError(f"{name}: tau must have at least 1 dimension.")
     side = other.shape[-2 if left else -1]
     where = -2 if left else -1
     if side < tau.shape[-1]:

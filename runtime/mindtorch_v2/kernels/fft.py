@@ -16,6 +16,7 @@ _DTYPES = _core.dtypes
 _I64, _F32, _F64 = (_DTYPES[name] for name in ("int64", "float32", "float64"))
 _COMPLEX = {_F32: _DTYPES["complex64"], _F64: _DTYPES["complex128"]}
 _REAL = {whole: part for part, whole in _COMPLEX.items()}
+_SAME = {whole: whole for whole in _REAL}
 
 # What a transform of n elements is divided by, by its number: nothing, the root of n, n. SciPy's words for it depend on
 # the direction.
@@ -25,10 +26,26 @@ _NUMBERS = {"backward": (0, 2), "ortho": (1, 1), "forward": (2, 0)}  # forwards,
 
 
 # ---------------------------------------------------------------- the three kinds
+def _check(self: Tensor, dim: Sequence[int], normalization: int, kinds: dict[Any, Any]) -> None:
+    """Refuses another dtype than those of ``kinds``, dimensions that are not there, and numbers without a meaning."""
+    if self.dtype not in kinds:
+        raise RuntimeError(f"Unsupported dtype {self.dtype}")
+    if len({wrap_dim(d, self.dim()) for d in dim}) != len(dim) or (dim and not self.dim()):
+        raise RuntimeError(f"FFT dims must be unique, and there: got {list(dim)} of {self.dim()} dimensions")
+    if not dim and kinds is not _SAME:
+        raise RuntimeError("FFT dims must not be empty")
+    if not 0 <= normalization < len(_FORWARD_WORDS):
+        raise RuntimeError(f"Unsupported normalization type {normalization}")
+    for d in dim:
+        if not self.shape[d]:
+            raise RuntimeError(f"Invalid number of data points ({self.shape[d]}) specified")
+
+
 def c2c(self: Tensor, dim: Sequence[int], normalization: int, forward: bool) -> Tensor:
     """Complex to complex, over dimensions."""
     import scipy.fft
 
+    _check(self, dim, normalization, _SAME)
     if not dim or not self.numel():
         return self.clone()
     function, words = (scipy.fft.fftn, _FORWARD_WORDS) if forward else (scipy.fft.ifftn, _INVERSE_WORDS)
@@ -37,6 +54,7 @@ def c2c(self: Tensor, dim: Sequence[int], normalization: int, forward: bool) -> 
 
 def c2c_fake(self: Tensor, dim: Sequence[int], normalization: int, forward: bool) -> Tensor:
     """A tensor of the same size."""
+    _check(self, dim, normalization, _SAME)
     return _core.alloc(self.shape, self.dtype, self.device)
 
 
@@ -44,6 +62,7 @@ def r2c(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) ->
     """Real to complex; if ``onesided`` without the half of the last dimension that is the other's conjugate."""
     import scipy.fft
 
+    _check(self, dim, normalization, _COMPLEX)
     if not self.numel():
         return r2c_fake(self, dim, normalization, onesided)
     function = scipy.fft.rfftn if onesided else scipy.fft.fftn
@@ -52,6 +71,7 @@ def r2c(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) ->
 
 def r2c_fake(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Tensor:
     """A complex tensor, the last of the dimensions halved if ``onesided``."""
+    _check(self, dim, normalization, _COMPLEX)
     shape = list(self.shape)
     if onesided:
         last = wrap_dim(dim[-1], self.dim())
@@ -63,6 +83,8 @@ def c2r(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size: int
     """Half of the transform of real numbers to these numbers, ``last_dim_size`` of them in the last dimension."""
     import scipy.fft
 
+    _check(self, dim, normalization, _REAL)
+    _check_length(last_dim_size)
     if not self.numel():
         return c2r_fake(self, dim, normalization, last_dim_size)
     sizes = [*(self.shape[d] for d in dim[:-1]), last_dim_size]
@@ -72,6 +94,8 @@ def c2r(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size: int
 
 def c2r_fake(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size: int) -> Tensor:
     """A real tensor, the last of the dimensions as long as asked for."""
+    _check(self, dim, normalization, _REAL)
+    _check_length(last_dim_size)
     shape = list(self.shape)
     shape[wrap_dim(dim[-1], self.dim())] = last_dim_size
     return _core.alloc(tuple(shape), _REAL[self.dtype], self.device)
@@ -80,6 +104,7 @@ def c2r_fake(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size
 def r2c_backward(grad: Tensor, dim: Sequence[int], normalization: int, onesided: bool, last_dim_size: int) -> Tensor:
     """The gradient of `r2c`: the real part of a transform back, of zeros where nothing was returned."""
     aten = ops.aten
+    _check(grad, dim, normalization, _REAL)
     whole = _resized(grad, dim[-1], last_dim_size) if onesided else grad
     result: Tensor = aten.real(aten._fft_c2c(whole, dim, normalization, False))
     return result
@@ -88,6 +113,8 @@ def r2c_backward(grad: Tensor, dim: Sequence[int], normalization: int, onesided:
 def c2r_backward(grad: Tensor, dim: Sequence[int], normalization: int, half: int) -> Tensor:
     """The gradient of `c2r`: what is read twice, as itself and as its conjugate, counts twice."""
     aten = ops.aten
+    _check(grad, dim, normalization, _COMPLEX)
+    _check_length(half)
     found = aten._fft_r2c(grad, dim, normalization, True)
     last = wrap_dim(dim[-1], grad.dim())
     twice = grad.shape[last] - found.shape[last]
@@ -192,8 +219,9 @@ def ifft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = N
 
 
 def _single(self: Tensor, n: int | None, dim: int, norm: str | None, forward: bool) -> Tensor:
+    given = _promoted(self)
     d, length = _one(self, n, dim)
-    given = _fitted(_promoted(self), [d], [length])
+    given = _fitted(given, [d], [length])
     if given.is_complex():
         result: Tensor = ops.aten._fft_c2c(given, [d], _number(norm, forward), forward)
         return result
@@ -209,15 +237,17 @@ def _of_real(given: Tensor, d: int, norm: str | None, forward: bool, onesided: b
 def rfft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The transform of real numbers over a dimension, its first half."""
     _refuse_complex("rfft", self)
+    given = _promoted(self)
     d, length = _one(self, n, dim)
-    return _of_real(_fitted(_promoted(self), [d], [length]), d, norm, True, True)
+    return _of_real(_fitted(given, [d], [length]), d, norm, True, True)
 
 
 def ihfft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The inverse transform of real numbers over a dimension, its first half."""
     _refuse_complex("ihfft", self)
+    given = _promoted(self)
     d, length = _one(self, n, dim)
-    return _of_real(_fitted(_promoted(self), [d], [length]), d, norm, False, True)
+    return _of_real(_fitted(given, [d], [length]), d, norm, False, True)
 
 
 def irfft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
@@ -231,10 +261,11 @@ def hfft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = N
 
 
 def _to_real(self: Tensor, n: int | None, dim: int, norm: str | None, forward: bool) -> Tensor:
+    given = _promoted(self, True)
     d, half = _one(self, None, dim)
     length = 2 * (half - 1) if n is None else n
     _check_length(length)
-    given = _resized(_promoted(self, True), d, length // 2 + 1)
+    given = _resized(given, d, length // 2 + 1)
     given = ops.aten.conj(given) if forward else given
     result: Tensor = ops.aten._fft_c2r(given, [d], _number(norm, forward), length)
     return result
@@ -266,8 +297,8 @@ def rfftn(
     self: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
 ) -> Tensor:
     """The transform of real numbers over dimensions, the first half of the last."""
-    _refuse_complex("rfftn", self)
     dims, sizes = _several(self, s, dim)
+    _refuse_complex("rfftn", self)
     if not dims:
         raise RuntimeError("rfftn must transform at least one axis")
     given = _fitted(_promoted(self), dims, sizes)
@@ -279,8 +310,8 @@ def ihfftn(
     self: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
 ) -> Tensor:
     """The inverse transform of real numbers over dimensions, the first half of the last."""
-    _refuse_complex("ihfftn", self)
     dims, sizes = _several(self, s, dim)
+    _refuse_complex("ihfftn", self)
     if not dims:
         raise RuntimeError("ihfftn must transform at least one axis")
     given = _fitted(_promoted(self), dims, sizes)

@@ -1112,6 +1112,10 @@ def tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None = None) 
     if dims is not None:
         moved = [wrap_dim(d, ndim) for d in dims]
         self = self.movedim(list(moved), list(range(ndim - len(moved), ndim)))
+    if other.dim() > self.dim():
+        raise RuntimeError(
+            f"torch.linalg.tensorsolve: other may have at most self's {self.dim()} dimensions, got {other.dim()}"
+        )
     shape = tuple(self.shape[other.dim() :])
     rows, columns = other.numel(), math.prod(shape)
     if rows != columns or math.prod(self.shape[: other.dim()]) != rows:

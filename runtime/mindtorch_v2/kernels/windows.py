@@ -19,7 +19,7 @@ def _window(
     """``weights(n, last)`` of the samples' numbers, as numbers of a dtype, and the last of them."""
     dtype = options.get("dtype") or _core.get_default_dtype()
     if not dtype.is_floating_point:
-        raise RuntimeError(f"{name}_window expects floating point dtypes, got: {dtype}")
+        raise NotImplementedError(f"{name}_window expects floating point dtypes, got: {dtype}")
     if length < 0:
         raise RuntimeError(f"{name}_window requires non-negative window_length, got window_length={length}")
     options = {**options, "dtype": dtype}

@@ -1,4 +1,4 @@
-"""Functions of matrices at the top level that are composed of operators: ``torch.lu``, ``torch.svd_lowrank``, ..."""
+"""Functions of the top level that are rarely used, composed of operators: ``torch.lu``, ``torch.svd_lowrank``, ..."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from ._argument_types import checks_types
 from ._core import Tensor
 from ._ops import ops
 from .kernels._lapack import adjoint
+from .library._publishing import published_form
 
-__all__ = ["lu", "pca_lowrank", "svd_lowrank"]
+__all__ = ["_segment_reduce", "lu", "pca_lowrank", "svd_lowrank"]
+
+_segment_reduce = published_form(ops.aten.segment_reduce)
 
 
 @checks_types
