@@ -116,6 +116,7 @@ _LAZY = frozenset(
         "func",
         "jit",
         "linalg",
+        "masked",
         "mps",
         "nn",
         "npu",

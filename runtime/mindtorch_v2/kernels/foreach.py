@@ -34,7 +34,9 @@ def _norm(self: Tensor, ord: Any = 2, dtype: Any = None) -> Tensor:
 
 def _powsum(self: Tensor, ord: Any = 2, dtype: Any = None) -> Tensor:
     if not (self.is_floating_point() or self.is_complex()):
-        raise RuntimeError(f"_foreach_powsum: Expected a floating point or complex tensor as input. Got {self.dtype}")
+        raise NotImplementedError(
+            f"_foreach_powsum: Expected a floating point or complex tensor as input. Got {self.dtype}"
+        )
     given = self if dtype is None else self.to(dtype)
     result: Tensor = given.abs().pow(ord).sum()
     return result

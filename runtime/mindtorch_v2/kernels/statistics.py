@@ -282,8 +282,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None)
     aten = ops.aten
     distance = x1.unsqueeze(-2) - x2.unsqueeze(-3)
     if not distance.numel():
-        shape = _core.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
-        empty: Tensor = x1.new_zeros((*shape, x1.shape[-2], x2.shape[-2]))
+        empty: Tensor = distance.sum([-1])  # which depends on both
         return empty
     if p == 2:  # whose root has no slope at 0: there the gradient is 0
         square = (distance * distance).sum([-1])
