@@ -149,6 +149,37 @@ on_first_use(
             aten::trapezoid:f
             aten::trapz:f
         """,
+        "decompositions": """
+            aten::_linalg_eigh:f
+            aten::_linalg_eigvals:f
+            aten::_linalg_svd:f
+            aten::_lu_with_info:f
+            aten::cholesky:fm
+            aten::cholesky_inverse:fm
+            aten::cholesky_solve:fm
+            aten::geqrf:fm
+            aten::linalg_cholesky:f
+            aten::linalg_cholesky_ex:f
+            aten::linalg_eig:f
+            aten::linalg_eigh:f
+            aten::linalg_eigvals:f
+            aten::linalg_eigvalsh:f
+            aten::linalg_householder_product:f
+            aten::linalg_ldl_factor:f
+            aten::linalg_ldl_factor_ex:f
+            aten::linalg_ldl_solve:f
+            aten::linalg_lu:f
+            aten::linalg_lu_factor:f
+            aten::linalg_lu_factor_ex:f
+            aten::linalg_qr:f
+            aten::linalg_svd:f
+            aten::linalg_svdvals:f
+            aten::lu_unpack:f
+            aten::orgqr:fm
+            aten::ormqr:fm
+            aten::qr:fm
+            aten::svd:fm
+        """,
         "dropout": """
             aten::alpha_dropout:f
             aten::alpha_dropout_:f
@@ -172,6 +203,135 @@ on_first_use(
             aten::embedding_bag:f
             aten::embedding_dense_backward:f
             aten::embedding_renorm_:f
+        """,
+        "fft": """
+            aten::_fft_c2c:f
+            aten::_fft_c2r:f
+            aten::_fft_c2r_backward:f
+            aten::_fft_r2c:f
+            aten::_fft_r2c_backward:f
+            aten::fft_fft:f
+            aten::fft_fft2:f
+            aten::fft_fftfreq:f
+            aten::fft_fftn:f
+            aten::fft_fftshift:f
+            aten::fft_hfft:f
+            aten::fft_hfft2:f
+            aten::fft_hfftn:f
+            aten::fft_ifft:f
+            aten::fft_ifft2:f
+            aten::fft_ifftn:f
+            aten::fft_ifftshift:f
+            aten::fft_ihfft:f
+            aten::fft_ihfft2:f
+            aten::fft_ihfftn:f
+            aten::fft_irfft:f
+            aten::fft_irfft2:f
+            aten::fft_irfftn:f
+            aten::fft_rfft:f
+            aten::fft_rfft2:f
+            aten::fft_rfftfreq:f
+            aten::fft_rfftn:f
+            aten::istft:fm
+            aten::stft:fm
+        """,
+        "foreach": """
+            aten::_foreach_abs:f
+            aten::_foreach_abs_:f
+            aten::_foreach_acos:f
+            aten::_foreach_acos_:f
+            aten::_foreach_asin:f
+            aten::_foreach_asin_:f
+            aten::_foreach_atan:f
+            aten::_foreach_atan_:f
+            aten::_foreach_ceil:f
+            aten::_foreach_ceil_:f
+            aten::_foreach_clone:f
+            aten::_foreach_cos:f
+            aten::_foreach_cos_:f
+            aten::_foreach_cosh:f
+            aten::_foreach_cosh_:f
+            aten::_foreach_erf:f
+            aten::_foreach_erf_:f
+            aten::_foreach_erfc:f
+            aten::_foreach_erfc_:f
+            aten::_foreach_exp:f
+            aten::_foreach_exp_:f
+            aten::_foreach_expm1:f
+            aten::_foreach_expm1_:f
+            aten::_foreach_floor:f
+            aten::_foreach_floor_:f
+            aten::_foreach_frac:f
+            aten::_foreach_frac_:f
+            aten::_foreach_lgamma:f
+            aten::_foreach_lgamma_:f
+            aten::_foreach_log:f
+            aten::_foreach_log10:f
+            aten::_foreach_log10_:f
+            aten::_foreach_log1p:f
+            aten::_foreach_log1p_:f
+            aten::_foreach_log2:f
+            aten::_foreach_log2_:f
+            aten::_foreach_log_:f
+            aten::_foreach_max:f
+            aten::_foreach_neg:f
+            aten::_foreach_neg_:f
+            aten::_foreach_norm:f
+            aten::_foreach_powsum:f
+            aten::_foreach_reciprocal:f
+            aten::_foreach_reciprocal_:f
+            aten::_foreach_round:f
+            aten::_foreach_round_:f
+            aten::_foreach_rsqrt:f
+            aten::_foreach_rsqrt_:f
+            aten::_foreach_sigmoid:f
+            aten::_foreach_sigmoid_:f
+            aten::_foreach_sign:f
+            aten::_foreach_sign_:f
+            aten::_foreach_sin:f
+            aten::_foreach_sin_:f
+            aten::_foreach_sinh:f
+            aten::_foreach_sinh_:f
+            aten::_foreach_sqrt:f
+            aten::_foreach_sqrt_:f
+            aten::_foreach_tan:f
+            aten::_foreach_tan_:f
+            aten::_foreach_tanh:f
+            aten::_foreach_tanh_:f
+            aten::_foreach_trunc:f
+            aten::_foreach_trunc_:f
+            aten::_foreach_zero_:f
+        """,
+        "foreach_several": """
+            aten::_foreach_add:f
+            aten::_foreach_add_:f
+            aten::_foreach_addcdiv:f
+            aten::_foreach_addcdiv_:f
+            aten::_foreach_addcmul:f
+            aten::_foreach_addcmul_:f
+            aten::_foreach_clamp_max:f
+            aten::_foreach_clamp_max_:f
+            aten::_foreach_clamp_min:f
+            aten::_foreach_clamp_min_:f
+            aten::_foreach_copy_:f
+            aten::_foreach_div:f
+            aten::_foreach_div_:f
+            aten::_foreach_lerp:f
+            aten::_foreach_lerp_:f
+            aten::_foreach_maximum:f
+            aten::_foreach_maximum_:f
+            aten::_foreach_minimum:f
+            aten::_foreach_minimum_:f
+            aten::_foreach_mul:f
+            aten::_foreach_mul_:f
+            aten::_foreach_pow:f
+            aten::_foreach_pow_:f
+            aten::_foreach_sub:f
+            aten::_foreach_sub_:f
+            aten::_fused_adagrad_:f
+            aten::_fused_adam_:f
+            aten::_fused_adamw_:f
+            aten::_fused_sgd_:f
         """,
         "functional": """
             aten::alias_copy:f
@@ -284,6 +444,19 @@ on_first_use(
             aten::replication_pad2d_backward:f
             aten::replication_pad3d:f
             aten::replication_pad3d_backward:f
+        """,
+        "parts": """
+            aten::_chunk_cat:f
+            aten::_unsafe_masked_index:f
+            aten::_unsafe_masked_index_put_accumulate:f
+            aten::_unsafe_view:f
+            aten::hash_tensor:fm
+            aten::histogramdd:f
+            aten::nonzero_static:fm
+            aten::segment_reduce:f
+            aten::split_copy:f
+            aten::split_with_sizes_copy:fm
+            aten::unbind_copy:f
         """,
         "pointwise_math": """
             aten::_floating:f
@@ -555,6 +728,54 @@ on_first_use(
             aten::pairwise_distance:f
             aten::pdist:f
         """,
+        "solving": """
+            aten::_linalg_det:f
+            aten::_linalg_slogdet:f
+            aten::_linalg_solve_ex:f
+            aten::chain_matmul:f
+            aten::det:fm
+            aten::inverse:fm
+            aten::linalg_cond:f
+            aten::linalg_det:f
+            aten::linalg_diagonal:f
+            aten::linalg_inv:f
+            aten::linalg_inv_ex:f
+            aten::linalg_lstsq:f
+            aten::linalg_lu_solve:f
+            aten::linalg_matrix_exp:f
+            aten::linalg_matrix_norm:f
+            aten::linalg_matrix_power:f
+            aten::linalg_matrix_rank:f
+            aten::linalg_multi_dot:f
+            aten::linalg_norm:f
+            aten::linalg_pinv:f
+            aten::linalg_slogdet:f
+            aten::linalg_solve:f
+            aten::linalg_solve_ex:f
+            aten::linalg_solve_triangular:f
+            aten::linalg_tensorinv:f
+            aten::linalg_tensorsolve:f
+            aten::linalg_vander:f
+            aten::logdet:fm
+            aten::lu_solve:fm
+            aten::matrix_exp:fm
+            aten::matrix_exp_backward:f
+            aten::matrix_power:fm
+            aten::nuclear_norm:f
+            aten::pinverse:fm
+            aten::slogdet:fm
+            aten::triangular_solve:fm
+        """,
+        "spacing": """
+            aten::empty_permuted:f
+            aten::gradient:f
+            aten::lift_fresh:f
+            aten::lift_fresh_copy:f
+            aten::linspace:f
+            aten::logspace:f
+            aten::new_empty_strided:m
+            aten::range:f
+        """,
         "special": """
             aten::special_airy_ai:f
             aten::special_bessel_j0:f
@@ -615,6 +836,13 @@ on_first_use(
             aten::special_logsumexp:f
             aten::std_mean:f
             aten::var_mean:f
+        """,
+        "windows": """
+            aten::bartlett_window:f
+            aten::blackman_window:f
+            aten::hamming_window:f
+            aten::hann_window:f
+            aten::kaiser_window:f
         """,
     },
 )

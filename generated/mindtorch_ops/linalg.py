@@ -155,7 +155,9 @@ def _addmm_default(op, self, mat1, mat2, beta, alpha):
     @op.gradient
     def _(grad):
         return {
-            self: grad * beta,
+            self: grad * beta
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * beta),
             mat1: grad.mm(mat2.t()) * alpha
             if none_of(grad.is_complex())
             else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad).mm(mat2.t()) * alpha),

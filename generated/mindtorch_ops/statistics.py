@@ -323,6 +323,10 @@ def _nanquantile_scalar_out(op):
 def _linalg_vector_norm_default(op):
     """The p-norm over dimensions, of the elements as a vector."""
     op.python("mindtorch_v2.kernels.statistics:linalg_vector_norm", device="any")
+    op.backward(
+        "mindtorch_v2.kernels.statistics:vector_norm_backward",
+        setup_context="mindtorch_v2.kernels.statistics:vector_norm_setup",
+    )
 
 
 @_lib.operator(

@@ -31,6 +31,7 @@ from ._modes import DisableTorchDispatch as _DisableTorchDispatch  # noqa: F401
 from ._modes import DisableTorchFunction, DisableTorchFunctionSubclass, stacks  # noqa: F401
 from ._ops import find
 from .backends import _registration, backend_of
+from .errors import LinAlgError as _LinAlgError  # noqa: F401
 from .library import get_kernel
 from .library._kernel_function import SafeKernelFunction
 from .library._registrations import registrations

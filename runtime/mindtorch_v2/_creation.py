@@ -25,15 +25,22 @@ __all__ = [
     "arange",
     "as_tensor",
     "asarray",
+    "bartlett_window",
+    "blackman_window",
     "empty",
     "empty_like",
+    "empty_permuted",
     "empty_strided",
     "eye",
     "from_numpy",
     "frombuffer",
     "full",
     "full_like",
+    "hamming_window",
+    "hann_window",
+    "kaiser_window",
     "linspace",
+    "logspace",
     "normal",
     "ones",
     "ones_like",
@@ -103,8 +110,11 @@ def _into(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
 _RANDOM = frozenset(("rand", "randn"))
 
 
-def _with_options(name: str) -> Callable[..., Tensor]:
-    """A creation function that hands its arguments to the operator, and takes ``requires_grad``."""
+def with_options(name: str, called: str = "") -> Callable[..., Tensor]:
+    """A creation function that hands its arguments to the operator, and takes ``requires_grad``.
+
+    ``called`` is what it is called as, if not as the operator is.
+    """
 
     def function(*args: Any, requires_grad: bool = False, **options: Any) -> Tensor:
         if requires_grad is not False:
@@ -117,18 +127,22 @@ def _with_options(name: str) -> Callable[..., Tensor]:
         made: Tensor = getattr(ops.aten, name)(*args, **options)
         return _finished(made, requires_grad) if requires_grad else made
 
-    function.__name__ = function.__qualname__ = name
+    function.__name__ = function.__qualname__ = called or name
     function.__doc__ = f"``torch.{name}``: the operator of that name, with ``requires_grad=False``."
     return function
 
 
 empty, zeros, ones, rand, randn = (_sized(name) for name in ("empty", "zeros", "ones", "rand", "randn"))
-full, arange, linspace, eye = (_with_options(name) for name in ("full", "arange", "linspace", "eye"))
-randint, randperm, scalar_tensor = (_with_options(name) for name in ("randint", "randperm", "scalar_tensor"))
-empty_strided = _with_options("empty_strided")
-empty_like, zeros_like, ones_like = (_with_options(name) for name in ("empty_like", "zeros_like", "ones_like"))
-full_like, rand_like, randn_like = (_with_options(name) for name in ("full_like", "rand_like", "randn_like"))
-randint_like = _with_options("randint_like")
+full, arange, linspace, eye = (with_options(name) for name in ("full", "arange", "linspace", "eye"))
+randint, randperm, scalar_tensor = (with_options(name) for name in ("randint", "randperm", "scalar_tensor"))
+empty_strided = with_options("empty_strided")
+empty_like, zeros_like, ones_like = (with_options(name) for name in ("empty_like", "zeros_like", "ones_like"))
+full_like, rand_like, randn_like = (with_options(name) for name in ("full_like", "rand_like", "randn_like"))
+randint_like = with_options("randint_like")
+empty_permuted, logspace = with_options("empty_permuted"), with_options("logspace")
+bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window = (
+    with_options(f"{name}_window") for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")
+)
 
 
 def normal(

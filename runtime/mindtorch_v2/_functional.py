@@ -192,9 +192,11 @@ def norm(
     input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | type | None = None
 ) -> Tensor:
     """The p-norm over dimensions, computed in ``dtype``: the p-th root of the sum of the p-th powers of magnitudes."""
+    if p == "nuc":
+        both = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+        nuclear: Tensor = ops.aten.linalg_matrix_norm(input, "nuc", both, keepdim, dtype=dtype)
+        return nuclear
     if isinstance(p, str) and p != "fro":
-        if p == "nuc":
-            raise NotImplementedError("norm(): the nuclear norm ('nuc') is not supported")
         raise RuntimeError(f"norm(): Order {p} not supported: expected a number, None or 'fro'")
     if isinstance(p, complex):
         raise RuntimeError("norm(): Expected a non-complex scalar as the order of norm")

@@ -7,11 +7,15 @@ from typing import Any
 
 from ._argument_types import names_wrong_types
 
-__all__ = ["CheckError", "RegistrationError", "check_error", "failed_check"]
+__all__ = ["CheckError", "LinAlgError", "RegistrationError", "check_error", "failed_check"]
 
 
 class CheckError(RuntimeError):
     """A declared precondition of an operator does not hold for the given arguments."""
+
+
+class LinAlgError(RuntimeError):
+    """A matrix is singular, or not positive-definite, or an algorithm of linear algebra did not converge."""
 
 
 class RegistrationError(RuntimeError):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ._ops import ops
+from .errors import LinAlgError as LinAlgError
 from .library._publishing import published_form
 
-__all__: list[str] = []
+__all__ = ["LinAlgError"]
 
 
 def __getattr__(name: str) -> Any:

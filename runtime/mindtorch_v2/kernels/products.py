@@ -314,7 +314,9 @@ def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha
     if not batch1.shape[0]:
         product = given.new_zeros(shape)
     elif batch1.is_floating_point() and batch1.dtype.itemsize < 4:  # half precision, rounded once
-        product = ops.aten.bmm(batch1.float(), batch2.float()).sum([0])
+        wide = ops.aten.bmm(batch1.float(), batch2.float()).sum([0])
+        rounded: Tensor = _scaled(given.float(), wide, beta, alpha).to(self.dtype)
+        return rounded
     else:
         product = ops.aten.bmm(batch1, batch2).sum([0])
     return _scaled(given, product.to(self.dtype), beta, alpha)

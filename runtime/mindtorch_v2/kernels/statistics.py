@@ -224,6 +224,42 @@ def linalg_vector_norm(
     return norm(self, ord, dim, keepdim, dtype=dtype)
 
 
+def vector_norm_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the vector and its norm."""
+    self, ctx.order, dim, ctx.keepdim, dtype = inputs
+    ctx.dims = wrap_dims(dim, self.dim())
+    ctx.dtype, ctx.wide = self.dtype, self.dtype if dtype is None else dtype
+    ctx.save_for_backward(self, output)
+
+
+def vector_norm_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    """The elements over the norm, by powers; 0 where that has no slope."""
+    aten = ops.aten
+    self, length = ctx.saved_tensors
+    given = self.to(ctx.wide)
+    if not ctx.keepdim:
+        for d in sorted(ctx.dims if self.dim() else ()):
+            grad, length = grad.unsqueeze(d), length.unsqueeze(d)
+    order = float(ctx.order)
+    found: Tensor
+    if order == 0:
+        found = aten.zeros_like(given)
+    elif order == 1:
+        found = aten.sgn(given) * grad
+    elif order == 2:
+        found = given * aten.where(length == 0, 0.0, grad / aten.where(length == 0, 1.0, length))
+    elif math.isinf(order):
+        extreme = (given.abs() == length).to(length.dtype)
+        found = aten.sgn(given) * (extreme / extreme.sum(list(ctx.dims), True) * grad)
+    else:
+        size = given.abs()
+        none = size == 0
+        power = aten.where(none, 0.0, aten.where(none, 1.0, size).pow(order - 1))
+        scale = aten.where(length == 0, 0.0, grad * aten.where(length == 0, 1.0, length).pow(1 - order))
+        found = aten.sgn(given) * (power * scale)
+    return found.to(ctx.dtype), None, None, None, None
+
+
 def dist(self: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     """The p-norm of the difference."""
     return norm(self - other, p)
@@ -246,8 +282,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None)
     aten = ops.aten
     distance = x1.unsqueeze(-2) - x2.unsqueeze(-3)
     if not distance.numel():
-        shape = _core.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
-        empty: Tensor = x1.new_zeros((*shape, x1.shape[-2], x2.shape[-2]))
+        empty: Tensor = distance.sum([-1])  # which depends on both
         return empty
     if p == 2:  # whose root has no slope at 0: there the gradient is 0
         square = (distance * distance).sum([-1])
