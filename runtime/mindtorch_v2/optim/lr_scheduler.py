@@ -1,0 +1,7 @@
+"""Schedules of learning rates, as ``torch.optim.lr_scheduler``: one class for each, with states that both can load."""
+
+from . import _cycles, _schedules
+from ._cycles import *  # noqa: F403  (schedules that rise and fall, and the one that watches a metric)
+from ._schedules import *  # noqa: F403  (factors of the rate, functions, schedules of schedules)
+
+__all__ = [*_schedules.__all__, *_cycles.__all__]
