@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._ops import ops
 from . import _taps
 from ._taps import Taps, resampled
 
@@ -121,8 +122,6 @@ def _by_size_or_factors(name: str, aligns: bool) -> Any:
         output_size: Sequence[int] | None,
         *rest: Any,
     ) -> Tensor:
-        from .._ops import ops
-
         scale_factors = rest[-1]
         spatial = input.shape[2:]
         if (output_size is None) == (scale_factors is None):

@@ -254,17 +254,19 @@ def grid_sampler_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) 
 
 def grid_sampler_backward_gradient(ctx: Any, of_input: Tensor | None, of_grid: Tensor | None) -> tuple[Any, ...]:
     """The gradients of the gradients, those of the sampler composed of operators."""
-    from ..autograd import enable_grad, grad, is_grad_enabled
-
-    again = is_grad_enabled()
-    with enable_grad():
-        given = [t if t.requires_grad else t.detach().requires_grad_() for t in ctx.saved_tensors]
-        first = grad([_composed(given[1], given[2], *ctx.modes)], given[1:], [given[0]], create_graph=True)
+    again = _core.is_grad_enabled()
+    _core.set_grad_enabled_(True)
+    try:
+        given = tuple(t if t.requires_grad else t.detach().requires_grad_() for t in ctx.saved_tensors)
+        sampled = _composed(given[1], given[2], *ctx.modes)
+        first = _core.run_backward((sampled,), (given[0],), True, True, given[1:], False)
         pairs = [(t, g) for t, g in zip(first, (of_input, of_grid), strict=True) if g is not None and t.requires_grad]
         if not pairs:
             return (None,) * 7
-        outputs, starts = ([pair[at] for pair in pairs] for at in (0, 1))
-        found = grad(outputs, given, starts, create_graph=again, allow_unused=True)
+        outputs, starts = (tuple(pair[at] for pair in pairs) for at in (0, 1))
+        found = _core.run_backward(outputs, starts, again, again, given, True)
+    finally:
+        _core.set_grad_enabled_(again)
     return (*(g if asked else None for g, asked in zip(found, ctx.needs_input_grad[:3], strict=True)), *[None] * 4)
 
 
