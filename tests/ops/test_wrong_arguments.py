@@ -55,6 +55,19 @@ ANOTHER_CLASS = {
     "squeeze_copy.dims": "as `squeeze.dims`",
     **{name: reason for reason, names in BY_REASON.items() for name in names},
 }
+# PyTorch ends the process: it reads memory that wrong arguments do not have, or divides by zero.
+ENDS_PYTORCH = frozenset(
+    {
+        "_batch_norm_no_update",
+        "_batch_norm_no_update.out",
+        "_embedding_bag.out",
+        "_fused_rms_norm_backward",
+        "_native_batch_norm_legit.no_stats",
+        "batch_norm_backward",
+        "embedding_dense_backward",
+        "embedding_dense_backward.out",
+    }
+)
 REPLACEMENTS = 60  # of each argument, in search of the one that is wrong
 
 
@@ -178,7 +191,7 @@ def test_wrong_arguments(name: str) -> None:
         in_pytorchs_words = "ZeroDivisionError" in said or said.startswith("einsum(): ")
         assert in_pytorchs_words or not FOREIGN.search(said), f"{drawn}: {mine!r}"
         assert said.count("(") == said.count(")") or "[" in said, f"{drawn}: {mine!r}"
-        if not known_to_pytorch(name):
+        if not known_to_pytorch(name) or name in ENDS_PYTORCH:
             continue
         theirs = pytorchs_error(name, *drawn)
         if theirs is not None and not isinstance(mine, type(theirs)) and name not in ANOTHER_CLASS:
