@@ -318,13 +318,10 @@ def flash_attention_backward(
     return tuple(f.to(t.dtype) for f, t in zip(found, (query, key, value), strict=True))
 
 
-def flash_attention_backward_setup(
-    ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: dict[str, Any], output: Any
-) -> None:
+def flash_attention_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the call."""
-    grad_out, query, key, value, _out, _logs, _p, ctx.is_causal = inputs
-    ctx.scale = keyword_only_inputs["scale"]
-    ctx.save_for_backward(grad_out, query, key, value, keyword_only_inputs["attn_mask"])
+    grad_out, query, key, value, _out, _logs, _p, ctx.is_causal, mask, ctx.scale = inputs
+    ctx.save_for_backward(grad_out, query, key, value, mask)
 
 
 def flash_attention_second_gradient(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
