@@ -30,6 +30,11 @@ _DTYPE = """
 """
 # Of the faults of a call, such as a dimension and a dtype, or a dtype and `out`, another one is told first.
 _ORDER = """
+    _fused_rms_norm _pdist_forward _pdist_forward.out _scaled_dot_product_attention_math
+    _native_batch_norm_legit _native_batch_norm_legit.no_stats _native_batch_norm_legit.no_stats_out
+    _native_batch_norm_legit.out _native_batch_norm_legit_no_training _native_batch_norm_legit_no_training.out
+    batch_norm binary_cross_entropy_with_logits embedding_renorm_ group_norm instance_norm native_batch_norm
+    native_batch_norm.out native_batch_norm_backward native_group_norm_backward
     argsort column_stack.out cummax.out cummaxmin_backward cummin cummin.out dstack.out flip.out hstack.out
     index_fill.int_Scalar index_fill_.int_Tensor linalg_vecdot logcumsumexp.out mode nanmedian.dim narrow_copy
     narrow_copy.out put put_ roll.out rot90 rot90.out row_stack.out scatter.value scatter_.value take.out

@@ -71,12 +71,21 @@ ANOTHER_CLASS = {
     "squeeze_copy.dims": "as `squeeze.dims`",
     **{name: reason for reason, names in BY_REASON.items() for name in names},
 }
-# PyTorch reads memory that is not there, and the process ends.
-NEVER_ASKED = (
-    "fractional_max_pool2d_backward",
-    "fractional_max_pool3d_backward",
-    "reflection_pad1d_backward",
-    "reflection_pad2d_backward",
+# PyTorch ends the process: it reads memory that wrong arguments do not have, or divides by zero. A name
+# without an overload stands for all of them.
+NEVER_ASKED = frozenset(
+    {
+        "_batch_norm_no_update",
+        "_embedding_bag.out",
+        "_fused_rms_norm_backward",
+        "_native_batch_norm_legit.no_stats",
+        "batch_norm_backward",
+        "embedding_dense_backward",
+        "fractional_max_pool2d_backward",
+        "fractional_max_pool3d_backward",
+        "reflection_pad1d_backward",
+        "reflection_pad2d_backward",
+    }
 )
 REPLACEMENTS = 60  # of each argument, in search of the one that is wrong
 
@@ -161,7 +170,8 @@ def known_to_pytorch(name: str) -> bool:
     if packet.startswith("_fused_"):  # PyTorch looks at no shape, and writes beyond what it was given
         return False
     found = getattr(pytorch.ops.aten, packet, None)
-    return name not in NEVER_ASKED and found is not None and (overload or "default") in found.overloads()
+    asked = NEVER_ASKED.isdisjoint((packet, name))
+    return asked and found is not None and (overload or "default") in found.overloads()
 
 
 def pytorchs_error(name: str, args: list[Any], kwargs: dict[str, Any]) -> BaseException | None:

@@ -17,6 +17,7 @@ from .normalization import (
     _array,
     _channel_gradients,
     _check_dtypes,
+    _check_mask,
     _check_vectors,
     _moments,
     _normalized,
@@ -24,6 +25,8 @@ from .normalization import (
     _planes,
     _tensor,
     _vector,
+    check_floating,
+    check_shape,
 )
 from .reduction import written
 
@@ -252,6 +255,17 @@ def native_batch_norm_backward_fake(
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, ...]:
     """A gradient for each argument that is asked for."""
+    name = "native_batch_norm_backward"
+    if input.dim() < 2 and input.numel():
+        raise RuntimeError(f"{name}(): expected an input (N, C, ...) of at least 2 dimensions, got {input.dim()}")
+    check_shape(name, "grad_out", grad_out, input.shape)
+    statistics = {"save_mean": save_mean, "save_invstd": save_invstd}
+    if not train:
+        statistics = {"running_mean": running_mean, "running_var": running_var}
+    for argument, given in {"weight": weight, **statistics}.items():
+        check_shape(name, argument, given, input.shape[1:2] if input.dim() > 1 else (0,))
+    check_floating(name, grad_out=grad_out, input=input, weight=weight, **statistics)
+    _check_mask(name, output_mask, 3)
     dtype = input.dtype if weight is None else weight.dtype
     channels = (input.shape[1] if input.dim() > 1 else 0,)
     shapes = ((input.shape, input.dtype), (channels, dtype), (channels, dtype))
@@ -426,6 +440,8 @@ def instance_norm(
     """Each channel of each sample by its own statistics; running ones are of all samples, and move by their mean."""
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    if input.dim() < 2:
+        raise RuntimeError(f"instance_norm: expected an input (N, C, ...) of at least 2 dimensions, got {input.dim()}")
     n, c = input.shape[:2]
 
     def repeated(vector: Tensor | None) -> Tensor | None:

@@ -12,14 +12,15 @@ from .._core import Tensor
 from .._ops import ops
 from ._arrays import as_array, as_tensor
 from .losses import MEAN, reduced
+from .normalization import check_floating, check_shape
 
 _DTYPES = _core.dtypes
 _FLOATS = (_DTYPES["float32"], _DTYPES["float64"])
 _INTS = (_DTYPES["int32"], _DTYPES["int64"])
 
 
-def _lengths(name: str, given: Any, batch: int, least: int, most: int) -> list[int]:
-    found = [int(n) for n in (given.tolist() if isinstance(given, Tensor) else given)]
+def _lengths(name: str, given: Any, batch: int, least: int, most: int) -> Sequence[int]:
+    found = _listed(given)
     if len(found) != batch:
         raise RuntimeError(f"{name} must be of size batch_size: {batch}, but got {len(found)}")
     for n in found:
@@ -156,6 +157,10 @@ def ctc_loss_backward(
     probs, labels, inputs, lengths = _problem(log_probs, targets, input_lengths, target_lengths, blank)
     steps, batch, classes = probs.shape
     width = labels.shape[1]
+    check_shape("_ctc_loss_backward", "log_alpha", log_alpha, (batch, steps, width))
+    for argument, given in (("grad", grad), ("neg_log_likelihood", neg_log_likelihood)):
+        check_shape("_ctc_loss_backward", argument, given, (batch,))
+    check_floating("_ctc_loss_backward", log_alpha=log_alpha, grad=grad, neg_log_likelihood=neg_log_likelihood)
     rows = np.arange(batch)
     alpha = as_array(log_alpha.detach()).astype("float64")
     losses = as_array(neg_log_likelihood.detach()).astype("float64")

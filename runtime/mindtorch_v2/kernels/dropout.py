@@ -91,6 +91,8 @@ def _check_slopes(self: Tensor, lower: float, upper: float) -> None:
     if not self.is_floating_point():
         raise NotImplementedError(f'"rrelu" not implemented for {self.dtype}')
     for name, bound in (("lower", lower), ("upper", upper)):
+        if isinstance(bound, complex):
+            raise RuntimeError(f"rrelu: value cannot be converted to type double without overflow: {name} is complex")
         if not math.isfinite(bound):
             raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound}")
     if lower > upper:
@@ -151,6 +153,7 @@ def rrelu_with_noise_backward(
     self_is_result: bool,
 ) -> Tensor:
     """The gradient of `rrelu_with_noise`."""
+    _check_slopes(self, lower, upper)
     if training and upper - lower > 1e-6:
         return grad_output * noise
     result: Tensor = ops.aten.where(self > 0, grad_output, grad_output * ((lower + upper) / 2))

@@ -50,16 +50,33 @@ def embedding_dense_backward(
     grad_output: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> Tensor:
     """The gradient of a table of ``num_weights`` rows; half precision is summed in float32."""
+    if indices.dtype not in (_I32, _I64):
+        raise RuntimeError(f"embedding_dense_backward(): expected indices of dtype int32 or int64, got {indices.dtype}")
+    if not grad_output.is_floating_point():
+        raise NotImplementedError(f"embedding_dense_backward(): not implemented for {grad_output.dtype}")
+    if not grad_output.dim() or tuple(grad_output.shape[:-1]) != tuple(indices.shape) or num_weights < 0:
+        raise RuntimeError(
+            f"embedding_dense_backward(): a grad_output of shape {list(grad_output.shape)} is not of indices of "
+            f"{list(indices.shape)}, and a table of {num_weights} rows"
+        )
     rows = indices.to(_I64).contiguous().reshape((-1,))
     wide = grad_output.dtype if grad_output.dtype in (_F32, _F64) else _F32
     width = grad_output.shape[-1]
     out = _core.alloc((num_weights, width), wide, _CPU).zero_()
     if rows.numel() and width:
+        _check_rows("embedding_dense_backward", rows, num_weights)
         each = grad_output.to(wide).contiguous().reshape((rows.numel(), width))
         counts = _counts(rows, num_weights) if scale_grad_by_freq else None
         native("mt_embedding_backward", "desc", "ptr", "ptr", "desc", "i64")(each, rows, counts, out, padding_idx)
     result: Tensor = out.to(grad_output.dtype)
     return result
+
+
+def _check_rows(name: str, rows: Tensor, count: int) -> None:
+    """Raises IndexError for an index that a table does not have."""
+    if bool(((rows < 0) | (rows >= count)).any().item()):
+        found = f"{int(rows.min())} to {int(rows.max())}"
+        raise IndexError(f"{name}(): expected indices from 0 to {count - 1}, got {found}")
 
 
 def embedding_dense_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -222,6 +239,8 @@ def embedding_bag_padded(
     padding_idx: int | None,
 ) -> tuple[Tensor, ...]:
     """`_embedding_bag`, whose row of padding counts from the end where it is negative."""
+    if weight.dim() != 2:
+        raise RuntimeError(f"embedding_bag: weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
     rows = weight.shape[0]
     padding = -1
     if padding_idx is not None:
@@ -287,6 +306,17 @@ def embedding_bag_backward(
     return result
 
 
+def _check_gradient(grad: Tensor, indices: Tensor, bag_of: Tensor) -> None:
+    if grad.dim() != 2 or indices.dim() != 1 or tuple(bag_of.shape) != tuple(indices.shape):
+        raise RuntimeError(
+            f"embedding_bag: a gradient of shape {list(grad.shape)}, indices of {list(indices.shape)} and their bags "
+            f"of {list(bag_of.shape)} do not go together"
+        )
+    for given in (indices, bag_of):
+        if given.dtype not in (_I32, _I64):
+            raise RuntimeError(f"embedding_bag: expected indices of dtype int32 or int64, but got {given.dtype}")
+
+
 def embedding_bag_dense_backward(
     grad: Tensor,
     indices: Tensor,
@@ -300,6 +330,14 @@ def embedding_bag_dense_backward(
     padding_idx: int = -1,
 ) -> Tensor:
     """The gradient of the table: each bag's added to its rows, or to those that the largest elements came from."""
+    if mode not in (SUM, MEAN, MAX):
+        raise RuntimeError(f"embedding_bag: mode has to be 0 (sum), 1 (mean) or 2 (max), got {mode}")
+    _check_gradient(grad, indices, offset2bag)
+    if bag_size.dim() != 1 or bag_size.shape[0] != grad.shape[0] or (mode == MAX and maximum_indices.dim() != 2):
+        raise RuntimeError(
+            f"embedding_bag: bag sizes {list(bag_size.shape)} and maxima {list(maximum_indices.shape)} are not of "
+            f"a gradient of shape {list(grad.shape)}"
+        )
     if mode == MAX:
         given = grad.masked_fill((bag_size == 0).unsqueeze(1), 0)
         zeros = grad.new_zeros((num_weights, grad.shape[1]))
@@ -326,6 +364,9 @@ def embedding_bag_factors_backward(
     """The gradient of each sample's factor: its row times its bag's gradient."""
     if mode != SUM:
         raise RuntimeError("embedding_bag_backward: per_sample_weights only supported for mode='sum'")
+    _check_gradient(grad, indices, offset2bag)
+    if weight.dim() != 2:
+        raise RuntimeError(f"embedding_bag: weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
     products = (grad.index_select(0, offset2bag) * weight.index_select(0, indices)).sum(1)
     result: Tensor = products.masked_fill(indices == padding_idx, 0) if padding_idx >= 0 else products
     return result

@@ -65,6 +65,19 @@ def _check_vectors(channels: int, what: str, **given: Tensor | None) -> None:
             )
 
 
+def check_shape(name: str, argument: str, given: Tensor | None, shape: Sequence[int]) -> None:
+    """Raises RuntimeError where an argument of a gradient has another shape than the call that it is of."""
+    if given is not None and tuple(given.shape) != tuple(shape):
+        raise RuntimeError(f"{name}(): expected {argument} of shape {list(shape)}, got {list(given.shape)}")
+
+
+def check_floating(name: str, **given: Tensor | None) -> None:
+    """Raises RuntimeError where an argument of a gradient is no floating-point tensor."""
+    for argument, tensor in given.items():
+        if tensor is not None and not tensor.is_floating_point():
+            raise RuntimeError(f"{name}(): expected a floating-point {argument}, got {tensor.dtype}")
+
+
 # ---------------------------------------------------------------- memory of kernels
 def _wide(tensor: Tensor | None, dtype: Any) -> Tensor | None:
     return None if tensor is None else tensor.to(dtype).contiguous()
@@ -178,6 +191,10 @@ def native_layer_norm_backward_fake(
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     """A gradient for each argument that is asked for."""
+    name = "native_layer_norm_backward"
+    _check_layer(input, normalized_shape, weight, bias)
+    _check_rows(name, grad_out, input, normalized_shape, weight, mean=mean, rstd=rstd)
+    _check_mask(name, output_mask, 3)
     wanted = zip((input, weight, bias), output_mask, strict=True)
     return tuple(None if t is None or not asked else _core.alloc(t.shape, t.dtype, t.device) for t, asked in wanted)  # type: ignore[return-value]
 
@@ -195,6 +212,22 @@ def native_layer_norm_backward(
     """The gradients of `native_layer_norm`'s input, weight and bias, those that are asked for."""
     outputs = native_layer_norm_backward_fake(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
     return _rows_backward(grad_out, input, normalized_shape, mean, rstd, weight, outputs)
+
+
+def _check_mask(name: str, output_mask: Sequence[bool], size: int) -> None:
+    if len(output_mask) != size:
+        raise RuntimeError(f"{name}(): expected an output_mask of {size}, got {len(output_mask)}")
+
+
+def _check_rows(
+    name: str, grad_out: Tensor, input: Tensor, shape: Sequence[int], weight: Tensor | None, **statistics: Tensor
+) -> None:
+    check_shape(name, "grad_out", grad_out, input.shape)
+    check_floating(name, grad_out=grad_out, input=input, weight=weight, **statistics)
+    rows = math.prod(input.shape[: input.dim() - len(shape)])
+    for argument, given in statistics.items():
+        if given.numel() != rows:
+            raise RuntimeError(f"{name}(): expected {argument} of {rows} elements, got {given.numel()}")
 
 
 def _rows_backward(
@@ -263,6 +296,8 @@ def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
     """x / sqrt(mean of squares + eps) * weight over the last dimensions."""
+    if input.dim() < len(normalized_shape):
+        raise ValueError(f"Input tensor must have at least {len(normalized_shape)} dimensions, but got {input.dim()}")
     _check_layer(input, normalized_shape, weight, None)
     mixed = weight is not None and weight.dtype is not input.dtype
     if not input.is_complex() and not mixed:
@@ -316,6 +351,10 @@ def fused_rms_norm_backward_fake(
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, ...]:
     """A gradient for each argument that is asked for."""
+    name = "_fused_rms_norm_backward"
+    _check_layer(input, normalized_shape, weight, None)
+    _check_rows(name, grad_out, input, normalized_shape, weight, rstd=rstd)
+    _check_mask(name, output_mask, 2)
     wanted = zip((input, weight), output_mask, strict=True)
     return tuple(None if t is None or not asked else _core.alloc(t.shape, t.dtype, t.device) for t, asked in wanted)
 
@@ -424,7 +463,7 @@ def _moments(x: Tensor, n: int, c: int) -> tuple[Any, Any]:
 
 
 def _affine(x: Tensor, of_planes: Sequence[Any], out: Tensor) -> Tensor:
-    """(x - center) * scale + shift by numbers of each plane, in the dtype of ``out``, and its memory where it may be."""
+    """(x - center) * scale + shift by numbers of each plane, in the dtype of ``out``, and there where it may be."""
     found = out if out.dtype is x.dtype else _core.alloc(out.shape, x.dtype, _CPU)
     native("mt_plane_affine", "desc", "ptr", "ptr", "ptr", "ptr")(x, *(_numbers(a) for a in of_planes), found)
     return _as(found, out)
@@ -482,6 +521,15 @@ def native_group_norm_backward_fake(
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, ...]:
     """A gradient for each argument that is asked for."""
+    name = "native_group_norm_backward"
+    if group <= 0 or c % group or min(n, c, area) < 0 or input.numel() != n * c * area:
+        raise RuntimeError(f"{name}(): an input of {list(input.shape)} is not {n} * {c} * {area} in {group} groups")
+    check_shape(name, "grad_out", grad_out, input.shape)
+    check_shape(name, "weight", weight, (c,))
+    for argument, given in (("mean", mean), ("rstd", rstd)):
+        check_shape(name, argument, given, (n, group))
+    check_floating(name, grad_out=grad_out, input=input, mean=mean, rstd=rstd, weight=weight)
+    _check_mask(name, output_mask, 3)
     dtype = input.dtype if weight is None else weight.dtype
     shapes = ((input.shape, input.dtype), ((c,), dtype), ((c,), dtype))
     return tuple(

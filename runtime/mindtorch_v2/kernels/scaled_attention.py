@@ -11,6 +11,7 @@ from .._ops import ops
 from ..autograd import is_grad_enabled
 from ._composed import second_gradients
 from ._native import native
+from .normalization import check_floating, check_shape
 
 _DTYPES = _core.dtypes
 _F32, _F64, _BOOL = (_DTYPES[name] for name in ("float32", "float64", "bool"))
@@ -121,6 +122,10 @@ def attention_math(
     """Attention of products and a softmax, with dropout of probabilities; and the probabilities."""
     if is_causal and attn_mask is not None:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    for name, t in (("query", query), ("key", key), ("value", value)):
+        least = 3 if enable_gqa else 2
+        if t.dim() < least:
+            raise RuntimeError(f"_scaled_dot_product_attention: expected {name} of {least} dimensions, got {t.dim()}")
     given = query.dtype
     if given in _HALVES:
         query, key, value = query.to(_F32), key.to(_F32), value.to(_F32)
@@ -196,6 +201,14 @@ def flash_attention_fake(
         raise RuntimeError("scaled_dot_product_attention_flash_attention: Currently do not support dropout > 0")
     if not query.shape[3] == key.shape[3] == value.shape[3]:
         raise RuntimeError("scaled_dot_product_attention_flash_attention: Q/K/V should have the same head size")
+    heads = query.shape[1], key.shape[1]
+    if len({t.shape[0] for t in (query, key, value)}) > 1 or key.shape[1:3] != value.shape[1:3]:
+        raise RuntimeError(
+            "scaled_dot_product_attention_flash_attention: query, key and value of shapes "
+            f"{list(query.shape)}, {list(key.shape)} and {list(value.shape)} do not go together"
+        )
+    if heads[0] != heads[1] and (not heads[1] or heads[0] % heads[1]):
+        raise RuntimeError(f"Number of heads in key and query must divide, got {heads[1]} and {heads[0]}")
     _expanded(attn_mask, query, key)
     b, h, n, width = (*query.shape[:3], value.shape[3])
     wide = _F64 if query.dtype is _F64 else _F32
@@ -265,7 +278,12 @@ def flash_attention_backward_fake(
     attn_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> tuple[Tensor, ...]:
-    """A gradient for each of query, key and value."""
+    """What does not go together is refused; a gradient for each of query, key and value."""
+    wanted = flash_attention_fake(query, key, value, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)
+    name = "_scaled_dot_product_flash_attention_for_cpu_backward"
+    for argument, given, like in (("grad_out", grad_out, 0), ("out", out, 0), ("logsumexp", logsumexp, 1)):
+        check_shape(name, argument, given, wanted[like].shape)
+    check_floating(name, grad_out=grad_out, out=out, logsumexp=logsumexp)
     return tuple(_core.alloc(t.shape, t.dtype, t.device) for t in (query, key, value))
 
 
@@ -283,26 +301,27 @@ def flash_attention_backward(
     scale: float | None = None,
 ) -> tuple[Tensor, ...]:
     """The gradients of `flash_attention`'s query, key and value, in blocks too."""
+    flash_attention_backward_fake(
+        grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask=attn_mask, scale=scale
+    )
     wide = _F64 if query.dtype is _F64 else _F32
     found = [_core.alloc(t.shape, wide, t.device).zero_() for t in (query, key, value)]
     mask = _expanded(attn_mask, query, key)
     q = _wide(query)
     if grad_out.numel():
         native("mt_attention_backward", *["desc"] * 10, "f64", "i64", "i64")(
-            _wide(grad_out), q, _wide(key), _wide(value), q if mask is None else mask, _wide(out), logsumexp.to(wide),
+            grad_out.to(wide), q, _wide(key), _wide(value), q if mask is None else mask, out.to(wide),
+            logsumexp.to(wide),
             *found,
             _scale(query, scale), is_causal, mask is not None,
         )  # fmt: skip
     return tuple(f.to(t.dtype) for f, t in zip(found, (query, key, value), strict=True))
 
 
-def flash_attention_backward_setup(
-    ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: dict[str, Any], output: Any
-) -> None:
+def flash_attention_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the call."""
-    grad_out, query, key, value, _out, _logs, _p, ctx.is_causal = inputs
-    ctx.scale = keyword_only_inputs["scale"]
-    ctx.save_for_backward(grad_out, query, key, value, keyword_only_inputs["attn_mask"])
+    grad_out, query, key, value, _out, _logs, _p, ctx.is_causal, mask, ctx.scale = inputs
+    ctx.save_for_backward(grad_out, query, key, value, mask)
 
 
 def flash_attention_second_gradient(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:

@@ -55,6 +55,10 @@ def pdist(self: Tensor, p: float = 2) -> Tensor:
 
 def pdist_forward(self: Tensor, p: float = 2) -> Tensor:
     """As `pdist`, of what was checked."""
+    if not self.is_floating_point():
+        raise NotImplementedError(f"pdist: not implemented for {self.dtype}")
+    if self.dim() != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {self.dim()}D")
     rows = self.shape[0]
     if rows <= 1:
         nothing: Tensor = self.reshape((-1,))[:0]
@@ -97,6 +101,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             f"All tensors must have the same dtype, got input1: {input1.dtype}, input2: {input2.dtype}, weight: "
             f"{weight.dtype}, bias: {bias.dtype}"
         )
+    if weight.dim() != 3 or not input1.dim() or (bias is not None and bias.dim() != 1):
+        raise RuntimeError(f"bilinear(): expected a weight (out, n1, n2) and inputs (..., n), got {list(weight.shape)}")
     if input1.dim() != input2.dim():
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.dim()} and {input2.dim()}")
     for d, (a, b) in enumerate(zip(input1.shape[:-1], input2.shape[:-1], strict=True)):

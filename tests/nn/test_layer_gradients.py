@@ -1,0 +1,97 @@
+"""What OpInfo's samples do not reach: second gradients of kernels, and attention over several blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2.autograd import gradcheck, gradgradcheck
+from tests.needs import needed
+
+F = torch.nn.functional
+
+
+def random(*shape: int) -> Any:
+    return torch.randn(*shape, dtype=torch.float64).requires_grad_()
+
+
+INDICES = torch.tensor([0, 2, 2, 1, 4])
+OFFSETS = torch.tensor([0, 2, 2])
+CASES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "layer_norm": (lambda x, w, b: F.layer_norm(x, (3, 4), w, b), [(2, 3, 4), (3, 4), (3, 4)]),
+    "layer_norm without parameters": (lambda x: F.layer_norm(x, (4,)), [(2, 3, 4)]),
+    "rms_norm": (lambda x, w: F.rms_norm(x, (4,), w), [(2, 3, 4), (4,)]),
+    "group_norm": (lambda x, w, b: F.group_norm(x, 2, w, b), [(2, 4, 3), (4,), (4,)]),
+    "batch_norm": (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), [(3, 2, 4), (2,), (2,)]),
+    "batch_norm by running statistics": (
+        lambda x, w: F.batch_norm(x, torch.zeros(2).double(), torch.ones(2).double(), w),
+        [(3, 2, 4), (2,)],
+    ),
+    "attention": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), [(1, 2, 3, 4)] * 3),
+    "attention of groups": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True),
+        [(1, 4, 3, 2), (1, 2, 3, 2), (1, 2, 3, 2)],
+    ),
+    "embedding": (lambda w: F.embedding(INDICES, w, padding_idx=1, scale_grad_by_freq=True), [(5, 3)]),
+    "embedding_bag": (lambda w: F.embedding_bag(INDICES, w, OFFSETS, mode="mean"), [(5, 3)]),
+    "embedding_bag with factors": (
+        lambda w, f: F.embedding_bag(INDICES, w, OFFSETS, mode="sum", per_sample_weights=f),
+        [(5, 3), (5,)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients(name: str) -> None:
+    function, shapes = CASES[name]
+    torch.manual_seed(0)
+    inputs = [random(*shape) for shape in shapes]
+    by_freq = name == "embedding"  # its gradient is not its derivative: it is divided by how often a row is used
+    assert by_freq or gradcheck(function, inputs)
+    assert by_freq or gradgradcheck(function, inputs)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_over_blocks(dtype: str, causal: bool) -> None:
+    """Queries and keys that no block divides, beside attention that is composed."""
+    torch.manual_seed(1)
+    kind = getattr(torch, dtype)
+    query, key, value = (torch.randn(1, 2, n, 8).to(kind).requires_grad_() for n in (300, 1100, 1100))
+    blocks = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
+    whole = torch.ops.aten._scaled_dot_product_attention_math(query, key, value, None, 0.0, causal)[0]
+    close = 3e-2 if dtype == "bfloat16" else 1e-5
+    assert torch.allclose(blocks.float(), whole.float(), rtol=close, atol=close)
+    grad = torch.randn(*blocks.shape).to(kind)
+    for mine, theirs in zip(
+        torch.autograd.grad(blocks, (query, key, value), grad),
+        torch.autograd.grad(whole, (query, key, value), grad),
+        strict=True,
+    ):
+        assert torch.allclose(mine.float(), theirs.float(), rtol=close, atol=close)
+
+
+def test_a_query_that_sees_nothing_gets_zeros() -> None:
+    mask = torch.tensor([[True, False], [False, False]])
+    x = torch.randn(1, 1, 2, 4).requires_grad_()
+    out = F.scaled_dot_product_attention(x, x, x, mask)
+    assert out[0, 0, 1].tolist() == [0.0] * 4
+    (grad,) = torch.autograd.grad(out.sum(), x)
+    assert bool(grad.isfinite().all())
+
+
+def test_bits_of_dropout_are_pytorchs() -> None:
+    needed("torch")
+    import torch as pytorch
+
+    for name in ("dropout1d", "alpha_dropout", "feature_alpha_dropout", "rrelu", "gumbel_softmax"):
+        found = []
+        for library in (torch, pytorch):
+            library.manual_seed(3)
+            x = library.arange(24).reshape(2, 3, 4) / 12 - 1
+            function = getattr(library.nn.functional, name)
+            found.append(function(x) if name == "gumbel_softmax" else function(x, training=True))
+        assert found[0].numpy() == pytest.approx(found[1].numpy(), rel=1e-5, abs=1e-6), name
