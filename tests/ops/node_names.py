@@ -113,6 +113,7 @@ COMPOSED_OPERATORS = frozenset(
         "triangular_solve",
         "logsigmoid",
         "logsumexp",
+        "masked.logsumexp",
         "masked_select",
         "mish",
         "special.ndtr",

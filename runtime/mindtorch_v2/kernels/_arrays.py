@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from .. import _core
 from .._core import Tensor, dtype
 
-__all__ = ["as_array", "as_tensor", "bits", "moved"]
+__all__ = ["as_array", "as_tensor", "bits", "moved", "scipy"]
 
 _BF16, _F32, _I16 = (_core.dtypes[name] for name in ("bfloat16", "float32", "int16"))
+
+
+def scipy(name: str) -> Any:
+    """One of SciPy's modules, which are imported when first used. Raises ImportError where SciPy is not installed."""
+    try:
+        return importlib.import_module(f"scipy.{name}")
+    except ImportError:
+        raise ImportError(f"this operator needs scipy.{name}, which is not installed: pip install scipy") from None
 
 
 def as_array(tensor: Tensor) -> Any:

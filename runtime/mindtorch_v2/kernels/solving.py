@@ -11,7 +11,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-from ._arrays import as_array, as_tensor
+from ._arrays import as_array, as_tensor, scipy
 from ._lapack import (
     adjoint,
     batched,
@@ -979,9 +979,7 @@ def matrix_exp(self: Tensor) -> Tensor:
     found = matrix_exp_fake(self)
     if not self.numel():
         return found
-    import scipy.linalg
-
-    return as_tensor(scipy.linalg.expm(as_array(self)), self.dtype)
+    return as_tensor(scipy("linalg").expm(as_array(self)), self.dtype)
 
 
 def matrix_exp_fake(self: Tensor) -> Tensor:
