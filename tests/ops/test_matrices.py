@@ -1,4 +1,4 @@
-"""Linear algebra and Fourier transforms beside what OpInfo sees: errors, gradients of gradients, what goes by chance."""
+"""Linear algebra and Fourier transforms beside what OpInfo sees: errors, gradients of gradients, chance."""
 
 from __future__ import annotations
 

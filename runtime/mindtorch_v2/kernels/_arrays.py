@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from .. import _core
@@ -14,11 +13,16 @@ _BF16, _F32, _I16 = (_core.dtypes[name] for name in ("bfloat16", "float32", "int
 
 
 def scipy(name: str) -> Any:
-    """One of SciPy's modules, which are imported when first used. Raises ImportError where SciPy is not installed."""
+    """SciPy's ``fft`` or ``linalg``, imported when first used. Raises ImportError where SciPy is not installed."""
+    found: Any
     try:
-        return importlib.import_module(f"scipy.{name}")
+        if name == "fft":
+            import scipy.fft as found  # type: ignore[import-untyped,unused-ignore]
+        else:
+            import scipy.linalg as found  # type: ignore[import-untyped,unused-ignore]
     except ImportError:
         raise ImportError(f"this operator needs scipy.{name}, which is not installed: pip install scipy") from None
+    return found
 
 
 def as_array(tensor: Tensor) -> Any:

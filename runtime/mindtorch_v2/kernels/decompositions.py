@@ -12,6 +12,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
+from ..autograd import is_grad_enabled
 from ..errors import LinAlgError
 from ._arrays import as_array, as_tensor
 from ._lapack import (
@@ -806,8 +807,6 @@ def linalg_eigvalsh(self: Tensor, UPLO: str = "L") -> Tensor:
 
 
 def _records(self: Tensor) -> bool:
-    from ..autograd import is_grad_enabled
-
     return bool(self.requires_grad and is_grad_enabled()) or _core.is_tracing()
 
 

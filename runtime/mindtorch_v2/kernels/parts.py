@@ -50,7 +50,7 @@ def chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
     for tensor in tensors:
         if tensor.dtype is not first.dtype:
             raise RuntimeError("_chunk_cat expects all input tensors with the same dtype")
-    d = wrap_dim(dim, first.dim())
+    d = wrap_dim(dim, max(tensor.dim() for tensor in tensors))
     if any(d >= tensor.dim() for tensor in tensors):
         raise RuntimeError("_chunk_cat expects dim < ndim for all input tensors")
     before = tuple(first.shape[:d])

@@ -25,6 +25,7 @@ from ._lapack import (
     reduced_to,
     tied,
 )
+from .decompositions import lu_unpack
 from .reduction import wrap_dim, written
 
 _DTYPES = _core.dtypes
@@ -205,8 +206,6 @@ def lu_solve_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 def lu_solve_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     """The equations turned, of the gradient; the factors' by way of A = P L U."""
-    from .decompositions import lu_unpack
-
     aten = ops.aten
     both, pivots, solution = ctx.saved_tensors
     of_right = aten.linalg_lu_solve(both, pivots, grad, left=ctx.left, adjoint=not ctx.turned)
