@@ -14,15 +14,14 @@ _BF16, _F32, _I16 = (_core.dtypes[name] for name in ("bfloat16", "float32", "int
 
 def scipy(name: str) -> Any:
     """SciPy's ``fft`` or ``linalg``, imported when first used. Raises ImportError where SciPy is not installed."""
-    found: Any
     try:
         if name == "fft":
-            import scipy.fft as found  # type: ignore[import-untyped,unused-ignore]
+            from scipy import fft as found  # type: ignore[import-untyped,unused-ignore]
         else:
-            import scipy.linalg as found  # type: ignore[import-untyped,unused-ignore]
+            from scipy import linalg as found
     except ImportError:
         raise ImportError(f"this operator needs scipy.{name}, which is not installed: pip install scipy") from None
-    return found
+    return found  # type: ignore[no-any-return,unused-ignore]
 
 
 def as_array(tensor: Tensor) -> Any:
