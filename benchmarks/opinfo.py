@@ -283,7 +283,7 @@ def _sample(info: Any, dtype: str, sample: Any, at: int, differentiable: bool, w
 def settled(sample: Any, theirs: Any, mine: Any) -> tuple[Any, Any]:
     """Both results without what PyTorch leaves open in them, as the signs of eigenvectors, by its own tests' rule."""
     pair = tuple(caught(sample.output_process_fn_grad, value) for value in (theirs, mine))
-    return (theirs, mine) if any(isinstance(value, Exception) for value in pair) else pair  # type: ignore[return-value]
+    return (theirs, mine) if any(isinstance(value, Exception) for value in pair) else pair
 
 
 def _gradient(info: Any, dtype: str, inputs: Any, results: Any, at: int) -> Iterator[Outcome]:

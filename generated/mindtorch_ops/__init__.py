@@ -771,7 +771,6 @@ on_first_use(
             aten::gradient:f
             aten::lift_fresh:f
             aten::lift_fresh_copy:f
-            aten::linspace:f
             aten::logspace:f
             aten::new_empty_strided:m
             aten::range:f

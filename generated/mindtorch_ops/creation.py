@@ -207,6 +207,66 @@ def _linspace_out(op):
 
 
 @_lib.operator(
+    "linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=None) -> Tensor"
+)
+def _linspace_scalar_tensor(op):
+    """`steps` evenly spaced numbers, both ends included."""
+    op.python("mindtorch_v2.kernels.spacing:linspace", device="any")
+
+
+@_lib.operator(
+    "linspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _linspace_scalar_tensor_out(op):
+    """The out variant of ``linspace.Scalar_Tensor``."""
+    op.variant_of(torch.ops.aten.linspace.Scalar_Tensor)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=None) -> Tensor"
+)
+def _linspace_tensor_scalar(op):
+    """`steps` evenly spaced numbers, both ends included."""
+    op.python("mindtorch_v2.kernels.spacing:linspace", device="any")
+
+
+@_lib.operator(
+    "linspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _linspace_tensor_scalar_out(op):
+    """The out variant of ``linspace.Tensor_Scalar``."""
+    op.variant_of(torch.ops.aten.linspace.Tensor_Scalar)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=None) -> Tensor"
+)
+def _linspace_tensor_tensor(op):
+    """`steps` evenly spaced numbers, both ends included."""
+    op.python("mindtorch_v2.kernels.spacing:linspace", device="any")
+
+
+@_lib.operator(
+    "linspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _linspace_tensor_tensor_out(op):
+    """The out variant of ``linspace.Tensor_Tensor``."""
+    op.variant_of(torch.ops.aten.linspace.Tensor_Tensor)
+    op.not_implemented()
+
+
+@_lib.operator(
     "eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
     "Tensor"
 )

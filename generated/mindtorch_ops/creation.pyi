@@ -310,9 +310,63 @@ class _LinspaceDefault(OpOverload):
 class _LinspaceOut(OpOverload):
     def __call__(self, start: float, end: float, steps: int, *, out: Tensor) -> Tensor: ...
 
+class _LinspaceScalarTensor(OpOverload):
+    def __call__(
+        self,
+        start: float,
+        end: Tensor,
+        steps: int,
+        *,
+        dtype: torch.dtype | None = None,
+        layout: Any = None,
+        device: torch.device | str | None = None,
+        pin_memory: bool | None = None,
+    ) -> Tensor: ...
+
+class _LinspaceScalarTensorOut(OpOverload):
+    def __call__(self, start: float, end: Tensor, steps: int, *, out: Tensor) -> Tensor: ...
+
+class _LinspaceTensorScalar(OpOverload):
+    def __call__(
+        self,
+        start: Tensor,
+        end: float,
+        steps: int,
+        *,
+        dtype: torch.dtype | None = None,
+        layout: Any = None,
+        device: torch.device | str | None = None,
+        pin_memory: bool | None = None,
+    ) -> Tensor: ...
+
+class _LinspaceTensorScalarOut(OpOverload):
+    def __call__(self, start: Tensor, end: float, steps: int, *, out: Tensor) -> Tensor: ...
+
+class _LinspaceTensorTensor(OpOverload):
+    def __call__(
+        self,
+        start: Tensor,
+        end: Tensor,
+        steps: int,
+        *,
+        dtype: torch.dtype | None = None,
+        layout: Any = None,
+        device: torch.device | str | None = None,
+        pin_memory: bool | None = None,
+    ) -> Tensor: ...
+
+class _LinspaceTensorTensorOut(OpOverload):
+    def __call__(self, start: Tensor, end: Tensor, steps: int, *, out: Tensor) -> Tensor: ...
+
 class _LinspaceOverloads(OpOverloadPacket):
     default: _LinspaceDefault
     out: _LinspaceOut
+    Scalar_Tensor: _LinspaceScalarTensor
+    Scalar_Tensor_out: _LinspaceScalarTensorOut
+    Tensor_Scalar: _LinspaceTensorScalar
+    Tensor_Scalar_out: _LinspaceTensorScalarOut
+    Tensor_Tensor: _LinspaceTensorTensor
+    Tensor_Tensor_out: _LinspaceTensorTensorOut
 
 class _Linspace(_LinspaceOverloads):
     @overload
@@ -331,6 +385,54 @@ class _Linspace(_LinspaceOverloads):
     @overload
     def __call__(self, start: float, end: float, steps: int, *, out: Tensor) -> Tensor:
         """The out variant of ``linspace``."""
+    @overload
+    def __call__(
+        self,
+        start: float,
+        end: Tensor,
+        steps: int,
+        *,
+        dtype: torch.dtype | None = None,
+        layout: Any = None,
+        device: torch.device | str | None = None,
+        pin_memory: bool | None = None,
+    ) -> Tensor:
+        """`steps` evenly spaced numbers, both ends included."""
+    @overload
+    def __call__(self, start: float, end: Tensor, steps: int, *, out: Tensor) -> Tensor:
+        """The out variant of ``linspace.Scalar_Tensor``."""
+    @overload
+    def __call__(
+        self,
+        start: Tensor,
+        end: float,
+        steps: int,
+        *,
+        dtype: torch.dtype | None = None,
+        layout: Any = None,
+        device: torch.device | str | None = None,
+        pin_memory: bool | None = None,
+    ) -> Tensor:
+        """`steps` evenly spaced numbers, both ends included."""
+    @overload
+    def __call__(self, start: Tensor, end: float, steps: int, *, out: Tensor) -> Tensor:
+        """The out variant of ``linspace.Tensor_Scalar``."""
+    @overload
+    def __call__(
+        self,
+        start: Tensor,
+        end: Tensor,
+        steps: int,
+        *,
+        dtype: torch.dtype | None = None,
+        layout: Any = None,
+        device: torch.device | str | None = None,
+        pin_memory: bool | None = None,
+    ) -> Tensor:
+        """`steps` evenly spaced numbers, both ends included."""
+    @overload
+    def __call__(self, start: Tensor, end: Tensor, steps: int, *, out: Tensor) -> Tensor:
+        """The out variant of ``linspace.Tensor_Tensor``."""
 
 linspace: _Linspace
 

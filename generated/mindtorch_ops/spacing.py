@@ -7,78 +7,9 @@ from __future__ import annotations
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
 
-__all__ = [
-    "empty_permuted",
-    "gradient",
-    "lift_fresh",
-    "lift_fresh_copy",
-    "linspace",
-    "logspace",
-    "new_empty_strided",
-    "range",
-]
+__all__ = ["empty_permuted", "gradient", "lift_fresh", "lift_fresh_copy", "logspace", "new_empty_strided", "range"]
 
 _lib = Library("aten", "FRAGMENT")
-
-
-@_lib.operator(
-    "linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
-    "Device? device=None, bool? pin_memory=None) -> Tensor"
-)
-def _linspace_scalar_tensor(op):
-    """`steps` evenly spaced numbers, both ends included."""
-    op.python("mindtorch_v2.kernels.spacing:linspace", device="any")
-
-
-@_lib.operator(
-    "linspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, *, Tensor(a!) out) -> Tensor(a!)",
-    device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
-)
-def _linspace_scalar_tensor_out(op):
-    """The out variant of ``linspace.Scalar_Tensor``."""
-    op.variant_of(torch.ops.aten.linspace.Scalar_Tensor)
-    op.not_implemented()
-
-
-@_lib.operator(
-    "linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
-    "Device? device=None, bool? pin_memory=None) -> Tensor"
-)
-def _linspace_tensor_scalar(op):
-    """`steps` evenly spaced numbers, both ends included."""
-    op.python("mindtorch_v2.kernels.spacing:linspace", device="any")
-
-
-@_lib.operator(
-    "linspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)",
-    device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
-)
-def _linspace_tensor_scalar_out(op):
-    """The out variant of ``linspace.Tensor_Scalar``."""
-    op.variant_of(torch.ops.aten.linspace.Tensor_Scalar)
-    op.not_implemented()
-
-
-@_lib.operator(
-    "linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, "
-    "Device? device=None, bool? pin_memory=None) -> Tensor"
-)
-def _linspace_tensor_tensor(op):
-    """`steps` evenly spaced numbers, both ends included."""
-    op.python("mindtorch_v2.kernels.spacing:linspace", device="any")
-
-
-@_lib.operator(
-    "linspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, *, Tensor(a!) out) -> Tensor(a!)",
-    device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
-)
-def _linspace_tensor_tensor_out(op):
-    """The out variant of ``linspace.Tensor_Tensor``."""
-    op.variant_of(torch.ops.aten.linspace.Tensor_Tensor)
-    op.not_implemented()
 
 
 @_lib.operator(
@@ -282,7 +213,6 @@ def _lift_fresh_copy_out(op):
     op.not_implemented()
 
 
-linspace = torch.ops.aten.linspace
 logspace = torch.ops.aten.logspace
 range = torch.ops.aten.range
 gradient = torch.ops.aten.gradient

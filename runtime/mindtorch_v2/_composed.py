@@ -8,6 +8,7 @@ from ._argument_types import checks_types
 from ._core import Tensor
 from ._ops import ops
 from .kernels._lapack import adjoint
+from .kernels.reduction import written
 from .library._publishing import published_form
 
 __all__ = ["_segment_reduce", "lu", "pca_lowrank", "svd_lowrank"]
@@ -24,8 +25,6 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
         return found
     if len(out) != len(found):
         raise TypeError(f"expected tuple of {len(found)} elements but got {len(out)}")
-    from .kernels.reduction import written
-
     return written(tuple(out), found)
 
 

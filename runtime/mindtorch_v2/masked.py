@@ -222,9 +222,6 @@ def mean(
     given = _as(input, dtype)
     if not (given.is_floating_point() or given.is_complex()):
         raise ValueError(f"mean(): expected a floating point or complex tensor, or dtype, but got {given.dtype}")
-    if mask is None:
-        plain: Tensor = given.mean(dims, bool(keepdim))
-        return plain
     total = sum(given, dims, keepdim=keepdim, mask=mask)
     return total / _count(input, mask, dims, bool(keepdim))
 

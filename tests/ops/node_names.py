@@ -119,6 +119,7 @@ COMPOSED_OPERATORS = frozenset(
         "triangular_solve",
         "logsigmoid",
         "logsumexp",
+        "masked.logsumexp",
         "masked_select",
         "mish",
         "multi_margin_loss",

@@ -7,9 +7,21 @@ from typing import Any
 from .. import _core
 from .._core import Tensor, dtype
 
-__all__ = ["as_array", "as_tensor", "bits", "moved"]
+__all__ = ["as_array", "as_tensor", "bits", "moved", "scipy"]
 
 _BF16, _F32, _I16 = (_core.dtypes[name] for name in ("bfloat16", "float32", "int16"))
+
+
+def scipy(name: str) -> Any:
+    """SciPy's ``fft`` or ``linalg``, imported when first used. Raises ImportError where SciPy is not installed."""
+    try:
+        if name == "fft":
+            from scipy import fft as found  # type: ignore[import-untyped,unused-ignore]
+        else:
+            from scipy import linalg as found
+    except ImportError:
+        raise ImportError(f"this operator needs scipy.{name}, which is not installed: pip install scipy") from None
+    return found  # type: ignore[no-any-return,unused-ignore]
 
 
 def as_array(tensor: Tensor) -> Any:

@@ -10,7 +10,7 @@ from .. import _core
 from .._core import Tensor, dtype
 from .._ops import ops
 from ..errors import LinAlgError
-from ._arrays import as_array, as_tensor
+from ._arrays import as_array, as_tensor, scipy
 
 __all__ = [
     "adjoint",
@@ -76,9 +76,8 @@ def check_info(name: str, info: Tensor, reason: str) -> None:
 # ---------------------------------------------------------------- calls
 def function(name: str, array: Any) -> Any:
     """SciPy's wrapper of a function of LAPACK or BLAS, for an array's dtype."""
-    from scipy.linalg import get_blas_funcs, get_lapack_funcs
-
-    find = get_blas_funcs if name == "trsm" else get_lapack_funcs
+    linalg = scipy("linalg")
+    find = linalg.get_blas_funcs if name == "trsm" else linalg.get_lapack_funcs
     return find(name, (array,))
 
 
@@ -120,7 +119,7 @@ def batched(
 def adjoint(tensor: Tensor) -> Tensor:
     """The conjugates of the transposed matrices."""
     turned: Tensor = tensor.transpose(-2, -1)
-    return ops.aten.conj(turned) if tensor.is_complex() else turned  # type: ignore[no-any-return]
+    return ops.aten.conj(turned) if tensor.is_complex() else turned
 
 
 def reduced_to(grad: Tensor, shape: Sequence[int]) -> Tensor:

@@ -12,6 +12,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
+from ..autograd import is_grad_enabled
 from ..errors import LinAlgError
 from ._arrays import as_array, as_tensor
 from ._lapack import (
@@ -443,7 +444,8 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     import numpy as np
 
     _check_qr(A, mode)
-    found = np.linalg.qr(as_array(A), mode) if A.numel() or mode == "complete" else None
+    decompose: Any = np.linalg.qr  # whose stubs want literal words
+    found = decompose(as_array(A), mode) if A.numel() or mode == "complete" else None
     if found is None or not A.numel():
         q, r = linalg_qr_fake(A, mode)
         q.zero_()
@@ -523,7 +525,7 @@ def geqrf(self: Tensor) -> tuple[Tensor, Tensor]:
     size = _rank(self)
 
     def call(matrix: Any) -> Sequence[Any]:
-        return function("geqrf", matrix)(matrix)[:2] if size else (matrix, 0)  # type: ignore[no-any-return]
+        return function("geqrf", matrix)(matrix)[:2] if size else (matrix, 0)
 
     outputs = [(tuple(self.shape[-2:]), self.dtype), ((size,), self.dtype)]
     both, factors = batched(call, [self], [2], outputs)
@@ -725,7 +727,8 @@ def eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[Tensor, Te
     array = np.where(finite, array, np.zeros((), array.dtype))
     triangle = UPLO.upper()
     try:
-        values, vectors = np.linalg.eigh(array, triangle) if compute_v else (np.linalg.eigvalsh(array, triangle), None)
+        decompose: Any = np.linalg  # whose stubs want literal words
+        values, vectors = decompose.eigh(array, triangle) if compute_v else (decompose.eigvalsh(array, triangle), None)
     except np.linalg.LinAlgError:
         raise LinAlgError(
             "linalg.eigh: The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
@@ -804,8 +807,6 @@ def linalg_eigvalsh(self: Tensor, UPLO: str = "L") -> Tensor:
 
 
 def _records(self: Tensor) -> bool:
-    from ..autograd import is_grad_enabled
-
     return bool(self.requires_grad and is_grad_enabled()) or _core.is_tracing()
 
 
@@ -910,7 +911,8 @@ def svd(
             "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values."
         )
     try:
-        parts = np.linalg.svd(array, full_matrices, compute_uv)
+        decompose: Any = np.linalg.svd  # whose stubs want literal words
+        parts = decompose(array, full_matrices, compute_uv)
     except np.linalg.LinAlgError:
         raise LinAlgError(
             "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
@@ -955,8 +957,9 @@ def svd_backward(ctx: Any, of_u: Tensor | None, of_s: Tensor | None, of_v: Tenso
     rank = s.shape[-1]
     if of_u is None and of_s is None and of_v is None:
         return None, None, None
-    u, of_u = (part if part is None else part.narrow(-1, 0, rank) for part in (u, of_u))
-    v, of_v = (part if part is None else part.narrow(-2, 0, rank) for part in (v, of_v))
+    u, v = u.narrow(-1, 0, rank), v.narrow(-2, 0, rank)
+    of_u = None if of_u is None else of_u.narrow(-1, 0, rank)
+    of_v = None if of_v is None else of_v.narrow(-2, 0, rank)
     rows, columns = u.shape[-2], v.shape[-1]
     if of_u is None and of_v is None and of_s is not None:
         tall = rows >= columns

@@ -9,7 +9,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-from ._arrays import as_array, as_tensor
+from ._arrays import as_array, as_tensor, scipy
 from .reduction import wrap_dim
 
 _DTYPES = _core.dtypes
@@ -43,13 +43,13 @@ def _check(self: Tensor, dim: Sequence[int], normalization: int, kinds: dict[Any
 
 def c2c(self: Tensor, dim: Sequence[int], normalization: int, forward: bool) -> Tensor:
     """Complex to complex, over dimensions."""
-    import scipy.fft
-
     _check(self, dim, normalization, _SAME)
     if not dim or not self.numel():
-        return self.clone()
-    function, words = (scipy.fft.fftn, _FORWARD_WORDS) if forward else (scipy.fft.ifftn, _INVERSE_WORDS)
-    return as_tensor(function(as_array(self), axes=list(dim), norm=words[normalization]), self.dtype)
+        return self.clone()  # type: ignore[no-any-return]
+    function, words = ("fftn", _FORWARD_WORDS) if forward else ("ifftn", _INVERSE_WORDS)
+    return as_tensor(
+        getattr(scipy("fft"), function)(as_array(self), axes=list(dim), norm=words[normalization]), self.dtype
+    )
 
 
 def c2c_fake(self: Tensor, dim: Sequence[int], normalization: int, forward: bool) -> Tensor:
@@ -60,12 +60,10 @@ def c2c_fake(self: Tensor, dim: Sequence[int], normalization: int, forward: bool
 
 def r2c(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Tensor:
     """Real to complex; if ``onesided`` without the half of the last dimension that is the other's conjugate."""
-    import scipy.fft
-
     _check(self, dim, normalization, _COMPLEX)
     if not self.numel():
         return r2c_fake(self, dim, normalization, onesided)
-    function = scipy.fft.rfftn if onesided else scipy.fft.fftn
+    function = getattr(scipy("fft"), "rfftn" if onesided else "fftn")
     return as_tensor(function(as_array(self), axes=list(dim), norm=_FORWARD_WORDS[normalization]), _COMPLEX[self.dtype])
 
 
@@ -81,14 +79,12 @@ def r2c_fake(self: Tensor, dim: Sequence[int], normalization: int, onesided: boo
 
 def c2r(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size: int) -> Tensor:
     """Half of the transform of real numbers to these numbers, ``last_dim_size`` of them in the last dimension."""
-    import scipy.fft
-
     _check(self, dim, normalization, _REAL)
     _check_length(last_dim_size)
     if not self.numel():
         return c2r_fake(self, dim, normalization, last_dim_size)
     sizes = [*(self.shape[d] for d in dim[:-1]), last_dim_size]
-    found = scipy.fft.irfftn(as_array(self), s=sizes, axes=list(dim), norm=_INVERSE_WORDS[normalization])
+    found = scipy("fft").irfftn(as_array(self), s=sizes, axes=list(dim), norm=_INVERSE_WORDS[normalization])
     return as_tensor(found, _REAL[self.dtype])
 
 
@@ -231,7 +227,7 @@ def _single(self: Tensor, n: int | None, dim: int, norm: str | None, forward: bo
 def _of_real(given: Tensor, d: int, norm: str | None, forward: bool, onesided: bool) -> Tensor:
     """Of real numbers the inverse transform is the other's conjugate."""
     found: Tensor = ops.aten._fft_r2c(given, [d], _number(norm, forward), onesided)
-    return found if forward else ops.aten.conj(found)  # type: ignore[no-any-return]
+    return found if forward else ops.aten.conj(found)
 
 
 def rfft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
@@ -389,7 +385,7 @@ def ifftshift(self: Tensor, dim: Sequence[int] | None = None) -> Tensor:
 def _shifted(self: Tensor, dim: Sequence[int] | None, more: int) -> Tensor:
     dims = list(range(self.dim())) if dim is None else [wrap_dim(d, self.dim()) for d in dim]
     if not self.dim():
-        return self.clone()
+        return self.clone()  # type: ignore[no-any-return]
     result: Tensor = ops.aten.roll(self, [(self.shape[d] + more) // 2 for d in dims], dims)
     return result
 

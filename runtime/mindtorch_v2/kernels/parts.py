@@ -50,7 +50,7 @@ def chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
     for tensor in tensors:
         if tensor.dtype is not first.dtype:
             raise RuntimeError("_chunk_cat expects all input tensors with the same dtype")
-    d = wrap_dim(dim, first.dim())
+    d = wrap_dim(dim, max(tensor.dim() for tensor in tensors))
     if any(d >= tensor.dim() for tensor in tensors):
         raise RuntimeError("_chunk_cat expects dim < ndim for all input tensors")
     before = tuple(first.shape[:d])
@@ -100,7 +100,7 @@ def segment_reduce(
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined, not both.")
     if not data.is_floating_point():
         raise NotImplementedError(f"segment_reduce() is not implemented for {data.dtype}")
-    counts = offsets.diff(dim=-1) if offsets is not None else lengths
+    counts: Any = lengths if offsets is None else offsets.diff(dim=-1)
     if counts.dim() != d + 1:
         raise RuntimeError(
             f"segment_reduce(): Expected lengths.dim() to be axis + 1, but got {counts.dim()} and {axis}"
@@ -171,7 +171,7 @@ def masked_index_put_accumulate(self: Tensor, mask: Tensor, indices: Sequence[Te
     """Values added by indices where a mask holds."""
     _check_indices(self, mask, indices)
     if not self.numel():
-        return self.clone()
+        return self.clone()  # type: ignore[no-any-return]
     added = ops.aten.where(mask, values, 0).to(self.dtype)
     result: Tensor = ops.aten.index_put(self, _inside(self, indices), added, True)
     return result

@@ -313,10 +313,13 @@ def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha
     given = self.expand(shape)
     if not batch1.shape[0]:
         product = given.new_zeros(shape)
-    elif batch1.is_floating_point() and batch1.dtype.itemsize < 4:  # half precision, rounded once
-        wide = ops.aten.bmm(batch1.float(), batch2.float()).sum([0])
-        rounded: Tensor = _scaled(given.float(), wide, beta, alpha).to(self.dtype)
-        return rounded
+    elif (
+        batch1.is_floating_point() and batch1.dtype.itemsize < 4
+    ):  # half precision, rounded for each product as PyTorch rounds it
+        total: Tensor = given
+        for first, second in zip(batch1, batch2, strict=True):
+            total, beta = ops.aten.addmm(total, first, second, beta=beta, alpha=alpha), 1
+        return total
     else:
         product = ops.aten.bmm(batch1, batch2).sum([0])
     return _scaled(given, product.to(self.dtype), beta, alpha)

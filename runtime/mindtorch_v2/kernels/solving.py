@@ -11,7 +11,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-from ._arrays import as_array, as_tensor
+from ._arrays import as_array, as_tensor, scipy
 from ._lapack import (
     adjoint,
     batched,
@@ -25,6 +25,7 @@ from ._lapack import (
     reduced_to,
     tied,
 )
+from .decompositions import lu_unpack
 from .reduction import wrap_dim, written
 
 _DTYPES = _core.dtypes
@@ -205,8 +206,6 @@ def lu_solve_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 def lu_solve_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     """The equations turned, of the gradient; the factors' by way of A = P L U."""
-    from .decompositions import lu_unpack
-
     aten = ops.aten
     both, pivots, solution = ctx.saved_tensors
     of_right = aten.linalg_lu_solve(both, pivots, grad, left=ctx.left, adjoint=not ctx.turned)
@@ -979,9 +978,7 @@ def matrix_exp(self: Tensor) -> Tensor:
     found = matrix_exp_fake(self)
     if not self.numel():
         return found
-    import scipy.linalg
-
-    return as_tensor(scipy.linalg.expm(as_array(self)), self.dtype)
+    return as_tensor(scipy("linalg").expm(as_array(self)), self.dtype)
 
 
 def matrix_exp_fake(self: Tensor) -> Tensor:

@@ -121,7 +121,7 @@ def _slopes(self: Tensor, d: int, space: Any, edge_order: int) -> Tensor:
     size = self.shape[d]
 
     def part(start: int, length: int) -> Tensor:
-        return self.narrow(d, start, length)
+        return self.narrow(d, start, length)  # type: ignore[no-any-return]
 
     def shaped(values: Tensor) -> Tensor:
         result: Tensor = values.reshape([-1 if k == d else 1 for k in range(self.dim())])

@@ -79,9 +79,7 @@ def _cosines(name: str, count: int, shares: list[float], sym: bool, options: Any
         if n.shape[0] == 1:
             return n + 1
         angle = n * (2 * math.pi / last)
-        return sum(  # type: ignore[return-value]
-            ((-share if i % 2 else share) * (angle * i).cos() for i, share in enumerate(shares)), start=n * 0
-        )
+        return sum(((-share if i % 2 else share) * (angle * i).cos() for i, share in enumerate(shares)), start=n * 0)
 
     return _window(name, count, sym, options, weights)
 
