@@ -257,11 +257,10 @@ def _lu_unpack_out(op):
 @_lib.operator("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)")
 def _linalg_qr_default(op):
     """A matrix of orthogonal columns and an upper triangle, whose product the matrix is."""
-    op.python("mindtorch_v2.kernels.decompositions:linalg_qr")
-    op.python("mindtorch_v2.kernels.decompositions:linalg_qr_fake", device="Meta")
+    op.python("mindtorch_v2.kernels.spectra:linalg_qr")
+    op.python("mindtorch_v2.kernels.spectra:linalg_qr_fake", device="Meta")
     op.backward(
-        "mindtorch_v2.kernels.decompositions:linalg_qr_backward",
-        setup_context="mindtorch_v2.kernels.decompositions:linalg_qr_setup",
+        "mindtorch_v2.kernels.spectra:linalg_qr_backward", setup_context="mindtorch_v2.kernels.spectra:linalg_qr_setup"
     )
 
 
@@ -279,7 +278,7 @@ def _linalg_qr_out(op):
 @_lib.operator("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", variants=("function", "method"))
 def _qr_default(op):
     """As `linalg_qr`."""
-    op.python("mindtorch_v2.kernels.decompositions:qr", device="any")
+    op.python("mindtorch_v2.kernels.spectra:qr", device="any")
 
 
 @_lib.operator(
@@ -296,8 +295,8 @@ def _qr_q(op):
 @_lib.operator("geqrf(Tensor self) -> (Tensor a, Tensor tau)", variants=("function", "method"))
 def _geqrf_default(op):
     """R, and the reflections whose product Q is."""
-    op.python("mindtorch_v2.kernels.decompositions:geqrf")
-    op.python("mindtorch_v2.kernels.decompositions:geqrf_fake", device="Meta")
+    op.python("mindtorch_v2.kernels.spectra:geqrf")
+    op.python("mindtorch_v2.kernels.spectra:geqrf_fake", device="Meta")
     op.not_implemented()
 
 
@@ -315,7 +314,7 @@ def _geqrf_a(op):
 @_lib.operator("linalg_householder_product(Tensor input, Tensor tau) -> Tensor")
 def _linalg_householder_product_default(op):
     """The first columns of a product of reflections."""
-    op.python("mindtorch_v2.kernels.decompositions:householder_product", device="any")
+    op.python("mindtorch_v2.kernels.spectra:householder_product", device="any")
 
 
 @_lib.operator(
@@ -332,7 +331,7 @@ def _linalg_householder_product_out(op):
 @_lib.operator("orgqr(Tensor self, Tensor input2) -> Tensor", variants=("function", "method"))
 def _orgqr_default(op):
     """As `linalg_householder_product`."""
-    op.python("mindtorch_v2.kernels.decompositions:householder_product", device="any")
+    op.python("mindtorch_v2.kernels.spectra:householder_product", device="any")
 
 
 @_lib.operator(
@@ -352,7 +351,7 @@ def _orgqr_out(op):
 )
 def _ormqr_default(op):
     """The product of reflections and a matrix."""
-    op.python("mindtorch_v2.kernels.decompositions:ormqr", device="any")
+    op.python("mindtorch_v2.kernels.spectra:ormqr", device="any")
 
 
 @_lib.operator(
@@ -432,12 +431,9 @@ def _linalg_ldl_solve_out(op):
 @_lib.operator('_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)')
 def __linalg_eigh_default(op):
     """The eigenvalues and eigenvectors of Hermitian matrices."""
-    op.python("mindtorch_v2.kernels.decompositions:eigh")
-    op.python("mindtorch_v2.kernels.decompositions:eigh_fake", device="Meta")
-    op.backward(
-        "mindtorch_v2.kernels.decompositions:eigh_backward",
-        setup_context="mindtorch_v2.kernels.decompositions:eigh_setup",
-    )
+    op.python("mindtorch_v2.kernels.spectra:eigh")
+    op.python("mindtorch_v2.kernels.spectra:eigh_fake", device="Meta")
+    op.backward("mindtorch_v2.kernels.spectra:eigh_backward", setup_context="mindtorch_v2.kernels.spectra:eigh_setup")
 
 
 @_lib.operator(
@@ -455,7 +451,7 @@ def __linalg_eigh_eigenvalues(op):
 @_lib.operator('linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)')
 def _linalg_eigh_default(op):
     """The eigenvalues and eigenvectors of Hermitian matrices."""
-    op.python("mindtorch_v2.kernels.decompositions:linalg_eigh", device="any")
+    op.python("mindtorch_v2.kernels.spectra:linalg_eigh", device="any")
 
 
 @_lib.operator(
@@ -466,13 +462,13 @@ def _linalg_eigh_default(op):
 def _linalg_eigh_eigvals(op, eigvals, eigvecs):
     """The eigenvalues and eigenvectors of Hermitian matrices, into tensors."""
     op.returns(eigvals, eigvecs)
-    op.python("mindtorch_v2.kernels.decompositions:linalg_eigh_into", device="any")
+    op.python("mindtorch_v2.kernels.spectra:linalg_eigh_into", device="any")
 
 
 @_lib.operator('linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor')
 def _linalg_eigvalsh_default(op):
     """The eigenvalues of Hermitian matrices."""
-    op.python("mindtorch_v2.kernels.decompositions:linalg_eigvalsh", device="any")
+    op.python("mindtorch_v2.kernels.spectra:linalg_eigvalsh", device="any")
 
 
 @_lib.operator(
@@ -489,11 +485,11 @@ def _linalg_eigvalsh_out(op):
 @_lib.operator("linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)")
 def _linalg_eig_default(op):
     """The eigenvalues and eigenvectors of square matrices."""
-    op.python("mindtorch_v2.kernels.decompositions:linalg_eig")
-    op.python("mindtorch_v2.kernels.decompositions:linalg_eig_fake", device="Meta")
+    op.python("mindtorch_v2.kernels.spectra:linalg_eig")
+    op.python("mindtorch_v2.kernels.spectra:linalg_eig_fake", device="Meta")
     op.backward(
-        "mindtorch_v2.kernels.decompositions:linalg_eig_backward",
-        setup_context="mindtorch_v2.kernels.decompositions:linalg_eig_setup",
+        "mindtorch_v2.kernels.spectra:linalg_eig_backward",
+        setup_context="mindtorch_v2.kernels.spectra:linalg_eig_setup",
     )
 
 
@@ -512,15 +508,15 @@ def _linalg_eig_out(op):
 @_lib.operator("_linalg_eigvals(Tensor self) -> Tensor")
 def _linalg_eigvals(op):
     """The eigenvalues of square matrices, without gradient."""
-    op.python("mindtorch_v2.kernels.decompositions:eigvals")
-    op.python("mindtorch_v2.kernels.decompositions:eigvals_fake", device="Meta")
+    op.python("mindtorch_v2.kernels.spectra:eigvals")
+    op.python("mindtorch_v2.kernels.spectra:eigvals_fake", device="Meta")
     op.not_implemented()
 
 
 @_lib.operator("linalg_eigvals(Tensor self) -> Tensor")
 def _linalg_eigvals_default(op):
     """The eigenvalues of square matrices."""
-    op.python("mindtorch_v2.kernels.decompositions:linalg_eigvals", device="any")
+    op.python("mindtorch_v2.kernels.spectra:linalg_eigvals", device="any")
 
 
 @_lib.operator(
@@ -540,12 +536,9 @@ def _linalg_eigvals_out(op):
 )
 def __linalg_svd_default(op):
     """The singular values, and the vectors to the left and right."""
-    op.python("mindtorch_v2.kernels.decompositions:svd")
-    op.python("mindtorch_v2.kernels.decompositions:svd_fake", device="Meta")
-    op.backward(
-        "mindtorch_v2.kernels.decompositions:svd_backward",
-        setup_context="mindtorch_v2.kernels.decompositions:svd_setup",
-    )
+    op.python("mindtorch_v2.kernels.spectra:svd")
+    op.python("mindtorch_v2.kernels.spectra:svd_fake", device="Meta")
+    op.backward("mindtorch_v2.kernels.spectra:svd_backward", setup_context="mindtorch_v2.kernels.spectra:svd_setup")
 
 
 @_lib.operator(
@@ -563,7 +556,7 @@ def __linalg_svd_u(op):
 @_lib.operator("linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)")
 def _linalg_svd_default(op):
     """The singular values, and the vectors to the left and right."""
-    op.python("mindtorch_v2.kernels.decompositions:linalg_svd", device="any")
+    op.python("mindtorch_v2.kernels.spectra:linalg_svd", device="any")
 
 
 @_lib.operator(
@@ -581,7 +574,7 @@ def _linalg_svd_u(op):
 @_lib.operator("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor")
 def _linalg_svdvals_default(op):
     """The singular values."""
-    op.python("mindtorch_v2.kernels.decompositions:linalg_svdvals", device="any")
+    op.python("mindtorch_v2.kernels.spectra:linalg_svdvals", device="any")
 
 
 @_lib.operator(
@@ -601,7 +594,7 @@ def _linalg_svdvals_out(op):
 )
 def _svd_default(op):
     """The singular values, and the vectors to the left and right."""
-    op.python("mindtorch_v2.kernels.decompositions:svd_of", device="any")
+    op.python("mindtorch_v2.kernels.spectra:svd_of", device="any")
 
 
 @_lib.operator(

@@ -208,9 +208,12 @@ def _triangular_solve_x(op, X, M):
 )
 def _linalg_lstsq_default(op):
     """What solves linear equations best, and how far it is from it."""
-    op.python("mindtorch_v2.kernels.solving:lstsq")
-    op.python("mindtorch_v2.kernels.solving:lstsq_fake", device="Meta")
-    op.backward("mindtorch_v2.kernels.solving:lstsq_backward", setup_context="mindtorch_v2.kernels.solving:lstsq_setup")
+    op.python("mindtorch_v2.kernels.least_squares:lstsq")
+    op.python("mindtorch_v2.kernels.least_squares:lstsq_fake", device="Meta")
+    op.backward(
+        "mindtorch_v2.kernels.least_squares:lstsq_backward",
+        setup_context="mindtorch_v2.kernels.least_squares:lstsq_setup",
+    )
 
 
 @_lib.operator(
@@ -367,9 +370,9 @@ def pinverse(op):
 @_lib.operator("_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)")
 def __linalg_det_default(op):
     """The determinants, and the factors of the matrices."""
-    op.python("mindtorch_v2.kernels.solving:det_all")
-    op.python("mindtorch_v2.kernels.solving:det_fake", device="Meta")
-    op.backward("mindtorch_v2.kernels.solving:det_backward", setup_context="mindtorch_v2.kernels.solving:det_setup")
+    op.python("mindtorch_v2.kernels.matrices:det_all")
+    op.python("mindtorch_v2.kernels.matrices:det_fake", device="Meta")
+    op.backward("mindtorch_v2.kernels.matrices:det_backward", setup_context="mindtorch_v2.kernels.matrices:det_setup")
 
 
 @_lib.operator(
@@ -387,7 +390,7 @@ def __linalg_det_result(op):
 @_lib.operator("linalg_det(Tensor A) -> Tensor")
 def _linalg_det_default(op):
     """The determinants."""
-    op.python("mindtorch_v2.kernels.solving:linalg_det", device="any")
+    op.python("mindtorch_v2.kernels.matrices:linalg_det", device="any")
 
 
 @_lib.operator(
@@ -404,16 +407,16 @@ def _linalg_det_out(op):
 @_lib.operator("det(Tensor self) -> Tensor", variants=("function", "method"))
 def det(op):
     """The determinants."""
-    op.python("mindtorch_v2.kernels.solving:det", device="any")
+    op.python("mindtorch_v2.kernels.matrices:det", device="any")
 
 
 @_lib.operator("_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)")
 def __linalg_slogdet_default(op):
     """The signs and logarithms of determinants, and the factors of the matrices."""
-    op.python("mindtorch_v2.kernels.solving:slogdet_all")
-    op.python("mindtorch_v2.kernels.solving:slogdet_fake", device="Meta")
+    op.python("mindtorch_v2.kernels.matrices:slogdet_all")
+    op.python("mindtorch_v2.kernels.matrices:slogdet_fake", device="Meta")
     op.backward(
-        "mindtorch_v2.kernels.solving:slogdet_backward", setup_context="mindtorch_v2.kernels.solving:slogdet_setup"
+        "mindtorch_v2.kernels.matrices:slogdet_backward", setup_context="mindtorch_v2.kernels.matrices:slogdet_setup"
     )
 
 
@@ -432,7 +435,7 @@ def __linalg_slogdet_sign(op):
 @_lib.operator("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)")
 def _linalg_slogdet_default(op):
     """The signs of determinants, and the logarithms of their magnitudes."""
-    op.python("mindtorch_v2.kernels.solving:slogdet", device="any")
+    op.python("mindtorch_v2.kernels.matrices:slogdet", device="any")
 
 
 @_lib.operator(
@@ -449,7 +452,7 @@ def _linalg_slogdet_out(op):
 @_lib.operator("slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)", variants=("function", "method"))
 def _slogdet_default(op):
     """The signs of determinants, and the logarithms of their magnitudes."""
-    op.python("mindtorch_v2.kernels.solving:slogdet_of", device="any")
+    op.python("mindtorch_v2.kernels.matrices:slogdet_of", device="any")
 
 
 @_lib.operator(
@@ -466,7 +469,7 @@ def _slogdet_out(op):
 @_lib.operator("logdet(Tensor self) -> Tensor", variants=("function", "method"))
 def logdet(op):
     """The logarithms of determinants."""
-    op.python("mindtorch_v2.kernels.solving:logdet", device="any")
+    op.python("mindtorch_v2.kernels.matrices:logdet", device="any")
 
 
 @_lib.operator(
@@ -476,7 +479,7 @@ def logdet(op):
 )
 def _linalg_matrix_rank_atol_rtol_tensor(op):
     """How many singular values are not 0, up to tolerances."""
-    op.python("mindtorch_v2.kernels.solving:matrix_rank_of", device="any")
+    op.python("mindtorch_v2.kernels.matrices:matrix_rank_of", device="any")
     op.not_differentiable()
 
 
@@ -498,7 +501,7 @@ def _linalg_matrix_rank_atol_rtol_tensor_out(op):
 )
 def _linalg_matrix_rank_atol_rtol_float(op):
     """How many singular values are not 0, up to tolerances."""
-    op.python("mindtorch_v2.kernels.solving:matrix_rank", device="any")
+    op.python("mindtorch_v2.kernels.matrices:matrix_rank", device="any")
     op.not_differentiable()
 
 
@@ -517,7 +520,7 @@ def _linalg_matrix_rank_atol_rtol_float_out(op):
 @_lib.operator("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor")
 def _linalg_matrix_rank_default(op):
     """How many singular values are above a number."""
-    op.python("mindtorch_v2.kernels.solving:matrix_rank_tol", device="any")
+    op.python("mindtorch_v2.kernels.matrices:matrix_rank_tol", device="any")
     op.not_differentiable()
 
 
@@ -537,7 +540,7 @@ def _linalg_matrix_rank_out(op):
 )
 def _linalg_matrix_rank_tol_tensor(op):
     """How many singular values are above a number for each matrix."""
-    op.python("mindtorch_v2.kernels.solving:matrix_rank_tol_tensor", device="any")
+    op.python("mindtorch_v2.kernels.matrices:matrix_rank_tol_tensor", device="any")
     op.not_differentiable()
 
 
@@ -559,7 +562,7 @@ def _linalg_matrix_rank_out_tol_tensor(op):
 )
 def _linalg_matrix_norm_default(op):
     """The norm of matrices, by a number."""
-    op.python("mindtorch_v2.kernels.solving:matrix_norm", device="any")
+    op.python("mindtorch_v2.kernels.matrices:matrix_norm", device="any")
 
 
 @_lib.operator(
@@ -580,7 +583,7 @@ def _linalg_matrix_norm_out(op):
 )
 def _linalg_matrix_norm_str_ord(op):
     """The norm of matrices, by a word."""
-    op.python("mindtorch_v2.kernels.solving:matrix_norm_word", device="any")
+    op.python("mindtorch_v2.kernels.matrices:matrix_norm_word", device="any")
 
 
 @_lib.operator(
@@ -598,7 +601,7 @@ def _linalg_matrix_norm_str_ord_out(op):
 @_lib.operator("nuclear_norm(Tensor self, bool keepdim=False) -> Tensor")
 def _nuclear_norm_default(op):
     """The sum of the singular values."""
-    op.python("mindtorch_v2.kernels.solving:nuclear_norm", device="any")
+    op.python("mindtorch_v2.kernels.matrices:nuclear_norm", device="any")
 
 
 @_lib.operator(
@@ -615,7 +618,7 @@ def _nuclear_norm_out(op):
 @_lib.operator("nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor")
 def _nuclear_norm_dim(op):
     """The sum of the singular values."""
-    op.python("mindtorch_v2.kernels.solving:nuclear_norm_dim", device="any")
+    op.python("mindtorch_v2.kernels.matrices:nuclear_norm_dim", device="any")
 
 
 @_lib.operator(
@@ -635,7 +638,7 @@ def _nuclear_norm_dim_out(op):
 )
 def _linalg_norm_default(op):
     """The norm of vectors or matrices, by a number."""
-    op.python("mindtorch_v2.kernels.solving:linalg_norm", device="any")
+    op.python("mindtorch_v2.kernels.matrices:linalg_norm", device="any")
 
 
 @_lib.operator(
@@ -656,7 +659,7 @@ def _linalg_norm_out(op):
 )
 def _linalg_norm_ord_str(op):
     """The norm of matrices, by a word."""
-    op.python("mindtorch_v2.kernels.solving:linalg_norm_word", device="any")
+    op.python("mindtorch_v2.kernels.matrices:linalg_norm_word", device="any")
 
 
 @_lib.operator(
@@ -674,7 +677,7 @@ def _linalg_norm_ord_str_out(op):
 @_lib.operator("linalg_cond(Tensor self, Scalar? p=None) -> Tensor")
 def _linalg_cond_default(op):
     """A matrix's norm times that of its inverse."""
-    op.python("mindtorch_v2.kernels.solving:cond", device="any")
+    op.python("mindtorch_v2.kernels.matrices:cond", device="any")
 
 
 @_lib.operator(
@@ -691,7 +694,7 @@ def _linalg_cond_out(op):
 @_lib.operator("linalg_cond.p_str(Tensor self, str p) -> Tensor")
 def _linalg_cond_p_str(op):
     """A matrix's norm times that of its inverse."""
-    op.python("mindtorch_v2.kernels.solving:cond", device="any")
+    op.python("mindtorch_v2.kernels.matrices:cond", device="any")
 
 
 @_lib.operator(
@@ -708,7 +711,7 @@ def _linalg_cond_p_str_out(op):
 @_lib.operator("linalg_matrix_power(Tensor self, int n) -> Tensor")
 def _linalg_matrix_power_default(op):
     """The power of matrices by an integer."""
-    op.python("mindtorch_v2.kernels.solving:matrix_power", device="any")
+    op.python("mindtorch_v2.kernels.matrices:matrix_power", device="any")
 
 
 @_lib.operator(
@@ -725,7 +728,7 @@ def _linalg_matrix_power_out(op):
 @_lib.operator("matrix_power(Tensor self, int n) -> Tensor", variants=("function", "method"))
 def _matrix_power_default(op):
     """The power of matrices by an integer."""
-    op.python("mindtorch_v2.kernels.solving:matrix_power", device="any")
+    op.python("mindtorch_v2.kernels.matrices:matrix_power", device="any")
 
 
 @_lib.operator(
@@ -742,8 +745,8 @@ def _matrix_power_out(op):
 @_lib.operator("linalg_matrix_exp(Tensor self) -> Tensor")
 def linalg_matrix_exp(op, self):
     """The exponentials of matrices."""
-    op.python("mindtorch_v2.kernels.solving:matrix_exp")
-    op.python("mindtorch_v2.kernels.solving:matrix_exp_fake", device="Meta")
+    op.python("mindtorch_v2.kernels.matrices:matrix_exp")
+    op.python("mindtorch_v2.kernels.matrices:matrix_exp_fake", device="Meta")
 
     @op.gradient
     def _(grad):
@@ -753,19 +756,19 @@ def linalg_matrix_exp(op, self):
 @_lib.operator("matrix_exp(Tensor self) -> Tensor", variants=("function", "method"))
 def matrix_exp(op):
     """The exponentials of matrices."""
-    op.python("mindtorch_v2.kernels.solving:matrix_exp_of", device="any")
+    op.python("mindtorch_v2.kernels.matrices:matrix_exp_of", device="any")
 
 
 @_lib.operator("matrix_exp_backward(Tensor self, Tensor grad) -> Tensor")
 def matrix_exp_backward(op):
     """The gradient of `matrix_exp`."""
-    op.python("mindtorch_v2.kernels.solving:matrix_exp_backward", device="any")
+    op.python("mindtorch_v2.kernels.matrices:matrix_exp_backward", device="any")
 
 
 @_lib.operator("linalg_multi_dot(Tensor[] tensors) -> Tensor")
 def _linalg_multi_dot_default(op):
     """The product of matrices, in the best order."""
-    op.python("mindtorch_v2.kernels.solving:multi_dot", device="any")
+    op.python("mindtorch_v2.kernels.matrices:multi_dot", device="any")
 
 
 @_lib.operator(
@@ -782,7 +785,7 @@ def _linalg_multi_dot_out(op):
 @_lib.operator("chain_matmul(Tensor[] matrices) -> Tensor")
 def _chain_matmul_default(op):
     """The product of matrices, in the best order."""
-    op.python("mindtorch_v2.kernels.solving:chain_matmul", device="any")
+    op.python("mindtorch_v2.kernels.matrices:chain_matmul", device="any")
 
 
 @_lib.operator(
@@ -799,13 +802,13 @@ def _chain_matmul_out(op):
 @_lib.operator("linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor")
 def linalg_vander(op):
     """The powers of elements, a column each."""
-    op.python("mindtorch_v2.kernels.solving:linalg_vander", device="any")
+    op.python("mindtorch_v2.kernels.matrices:linalg_vander", device="any")
 
 
 @_lib.operator("linalg_tensorinv(Tensor self, int ind=2) -> Tensor")
 def _linalg_tensorinv_default(op):
     """The inverse of a tensor as a matrix."""
-    op.python("mindtorch_v2.kernels.solving:tensorinv", device="any")
+    op.python("mindtorch_v2.kernels.matrices:tensorinv", device="any")
 
 
 @_lib.operator(
@@ -822,7 +825,7 @@ def _linalg_tensorinv_out(op):
 @_lib.operator("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor")
 def _linalg_tensorsolve_default(op):
     """The solution of linear equations over several dimensions."""
-    op.python("mindtorch_v2.kernels.solving:tensorsolve", device="any")
+    op.python("mindtorch_v2.kernels.matrices:tensorsolve", device="any")
 
 
 @_lib.operator(
@@ -839,7 +842,7 @@ def _linalg_tensorsolve_out(op):
 @_lib.operator("linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)")
 def linalg_diagonal(op):
     """The diagonals of matrices."""
-    op.python("mindtorch_v2.kernels.solving:linalg_diagonal", device="any")
+    op.python("mindtorch_v2.kernels.matrices:linalg_diagonal", device="any")
 
 
 _linalg_solve_ex = torch.ops.aten._linalg_solve_ex
