@@ -1001,17 +1001,6 @@ def __foreach_pow_scalarandtensor(op):
     op.python("mindtorch_v2.kernels.foreach:pow", device="any")
 
 
-@_lib.operator(
-    "_foreach_pow.ScalarAndTensor_out(Scalar self, Tensor[] exponent, *, Tensor(a!)[] out) -> ()",
-    device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
-)
-def __foreach_pow_scalarandtensor_out(op):
-    """The out variant of ``_foreach_pow.ScalarAndTensor``."""
-    op.variant_of(torch.ops.aten._foreach_pow.ScalarAndTensor)
-    op.not_implemented()
-
-
 @_lib.operator("_foreach_pow_.List(Tensor(a!)[] self, Tensor[] exponent) -> ()", overlap_check=("Internal", "Partial"))
 def __foreach_pow__list(op):
     """`pow` of each tensor, in place."""

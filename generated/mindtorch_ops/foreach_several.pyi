@@ -1112,9 +1112,6 @@ class _ForeachPowScalarListOut(OpOverload):
 class _ForeachPowScalarAndTensor(OpOverload):
     def __call__(op, self: float, exponent: Sequence[Tensor]) -> list[Tensor]: ...
 
-class _ForeachPowScalarAndTensorOut(OpOverload):
-    def __call__(op, self: float, exponent: Sequence[Tensor], *, out: Sequence[Tensor]) -> None: ...
-
 class _ForeachPowOverloads(OpOverloadPacket):
     List: _ForeachPowList
     List_out: _ForeachPowListOut
@@ -1123,7 +1120,6 @@ class _ForeachPowOverloads(OpOverloadPacket):
     ScalarList: _ForeachPowScalarList
     ScalarList_out: _ForeachPowScalarListOut
     ScalarAndTensor: _ForeachPowScalarAndTensor
-    ScalarAndTensor_out: _ForeachPowScalarAndTensorOut
 
 class _ForeachPow(_ForeachPowOverloads):
     @overload
@@ -1147,9 +1143,6 @@ class _ForeachPow(_ForeachPowOverloads):
     @overload
     def __call__(op, self: float, exponent: Sequence[Tensor]) -> list[Tensor]:
         """`pow` of each tensor."""
-    @overload
-    def __call__(op, self: float, exponent: Sequence[Tensor], *, out: Sequence[Tensor]) -> None:
-        """The out variant of ``_foreach_pow.ScalarAndTensor``."""
 
 _foreach_pow: _ForeachPow
 
