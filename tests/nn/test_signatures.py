@@ -18,8 +18,16 @@ DIFFERENT = {
     "amp.GradScaler": "the accelerator by default is the NPU",
     "nn.Module": "takes nothing; PyTorch's takes anything, to refuse it by itself",
     "nn.Module.forward": "the interpreter, too, says where a keyword is not taken: PyTorch's is no method to override",
-    "nn.Sigmoid": "as nn.Module",
-    "nn.Tanh": "as nn.Module",
+    **{
+        f"nn.{name}": "as nn.Module"
+        for name in ("LogSigmoid", "Sigmoid", "Softmax2d", "Softsign", "Tanh", "Tanhshrink")
+    },
+    "nn.NLLLoss2d": "takes what NLLLoss takes; PyTorch's takes anything, and hands it on",
+    **{
+        f"nn.functional.{kind}_pool{dims}d": "PyTorch's takes anything, to choose between two functions"
+        for kind, several in (("adaptive_max", (1, 2, 3)), ("fractional_max", (2, 3)), ("max", (1, 2, 3)))
+        for dims in several
+    },
 }
 
 

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
-from . import functional, init, modules
+from . import (
+    activations,
+    convolutions,
+    dropouts,
+    functional,
+    init,
+    losses,
+    modules,
+    norms,
+    pools,
+    spatial,
+)
+from .activations import *  # noqa: F403
 from .container import ModuleDict, ModuleList, ParameterList, Sequential
+from .convolutions import *  # noqa: F403
+from .dropouts import *  # noqa: F403
 from .layers import (
     GELU,
     Dropout,
@@ -20,8 +34,12 @@ from .layers import (
     Tanh,
 )
 from .loss import CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
+from .losses import *  # noqa: F403
 from .module import Module
+from .norms import *  # noqa: F403
 from .parameter import Parameter
+from .pools import *  # noqa: F403
+from .spatial import *  # noqa: F403
 
 __all__ = [
     "GELU",
@@ -50,4 +68,11 @@ __all__ = [
     "functional",
     "init",
     "modules",
+    *activations.__all__,
+    *convolutions.__all__,
+    *dropouts.__all__,
+    *losses.__all__,
+    *norms.__all__,
+    *pools.__all__,
+    *spatial.__all__,
 ]

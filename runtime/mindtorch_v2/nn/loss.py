@@ -6,10 +6,10 @@ from .._core import Tensor
 from . import _reduction, functional
 from .module import Module
 
-__all__ = ["CrossEntropyLoss", "L1Loss", "MSELoss", "NLLLoss"]
+__all__ = ["CrossEntropyLoss", "L1Loss", "MSELoss", "NLLLoss", "ReducedLoss"]
 
 
-class _Loss(Module):
+class ReducedLoss(Module):
     """What losses share: how they are reduced."""
 
     reduction: str
@@ -19,7 +19,7 @@ class _Loss(Module):
         self.reduction = _reduction.name(reduction, size_average, reduce)
 
 
-class MSELoss(_Loss):
+class MSELoss(ReducedLoss):
     """The squared difference, reduced."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -27,7 +27,7 @@ class MSELoss(_Loss):
         return functional.mse_loss(input, target, reduction=self.reduction)
 
 
-class L1Loss(_Loss):
+class L1Loss(ReducedLoss):
     """The magnitude of the difference, reduced."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -35,7 +35,7 @@ class L1Loss(_Loss):
         return functional.l1_loss(input, target, reduction=self.reduction)
 
 
-class NLLLoss(_Loss):
+class NLLLoss(ReducedLoss):
     """Minus the log-probability of each target class."""
 
     weight: Tensor | None
