@@ -37,7 +37,7 @@ def described(function: Any) -> list[tuple[str, str, str]] | None:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:
         return None
-    return [(p.name, p.kind.name, repr(p.default)) for p in parameters]
+    return [(p.name, p.kind.name, p.default.__name__ if callable(p.default) else repr(p.default)) for p in parameters]
 
 
 def pairs() -> Iterator[tuple[str, Any, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     activations,
+    attention,
     convolutions,
     dropouts,
     functional,
@@ -15,6 +16,7 @@ from . import (
     spatial,
 )
 from .activations import *  # noqa: F403
+from .attention import *  # noqa: F403
 from .container import ModuleDict, ModuleList, ParameterList, Sequential
 from .convolutions import *  # noqa: F403
 from .dropouts import *  # noqa: F403
@@ -69,6 +71,7 @@ __all__ = [
     "init",
     "modules",
     *activations.__all__,
+    *attention.__all__,
     *convolutions.__all__,
     *dropouts.__all__,
     *losses.__all__,

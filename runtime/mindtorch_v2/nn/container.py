@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
@@ -87,6 +88,17 @@ class ModuleList(Module):
 
     def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
         return self.extend(modules)
+
+    def __repr__(self) -> str:
+        """Neighbours that look alike are shown once."""
+        lines, first = [], 0
+        for shown, alike in itertools.groupby(map(repr, self._modules.values())):
+            count = sum(1 for _ in alike)
+            which = f"({first}): " if count == 1 else f"({first}-{first + count - 1}): {count} x "
+            lines.append(which + shown.replace("\n", "\n  "))
+            first += count
+        inside = "".join(f"\n  {line}" for line in lines)
+        return f"{self._get_name()}({inside}\n)" if lines else f"{self._get_name()}()"
 
     def __len__(self) -> int:
         return len(self._modules)
