@@ -66,7 +66,7 @@ def check_info(name: str, info: Tensor, reason: str) -> None:
     """Raises LinAlgError for the first matrix for which LAPACK reports a fault; ``{}`` in the reason is its number."""
     if info.is_meta or not info.numel():
         return
-    codes = as_array(info).reshape(-1)
+    codes = as_array(info.cpu()).reshape(-1)
     bad = codes.nonzero()[0]
     if len(bad):
         batch = f"(Batch element {bad[0]}): " if info.dim() else ""

@@ -204,6 +204,10 @@ def histogramdd(
     """How many points, rows of their coordinates, are in each of the parts of a space; and the parts' ends."""
     import numpy as np
 
+    if not self.is_cpu:  # counted there, and brought back
+        given = bins if isinstance(bins, int) else [each.cpu() if isinstance(each, Tensor) else each for each in bins]
+        counts, ends = histogramdd(self.cpu(), given, range, None if weight is None else weight.cpu(), density)
+        return counts.to(self.device), [end.to(self.device) for end in ends]
     if self.dim() < 2:
         raise RuntimeError(
             "torch.histogramdd: input tensor should have at least 2 dimensions, but got " + str(self.dim())
