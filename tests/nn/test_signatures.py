@@ -22,6 +22,10 @@ DIFFERENT = {
         f"nn.{name}": "as nn.Module"
         for name in ("LogSigmoid", "Sigmoid", "Softmax2d", "Softsign", "Tanh", "Tanhshrink")
     },
+    **{
+        f"nn.{name}": "PyTorch's takes anything, and hands it to what all of them share"
+        for name in ("GRU", "LSTM", "RNN")
+    },
     "nn.NLLLoss2d": "takes what NLLLoss takes; PyTorch's takes anything, and hands it on",
     **{
         f"nn.functional.{kind}_pool{dims}d": "PyTorch's takes anything, to choose between two functions"

@@ -222,6 +222,15 @@ def test_the_lists_are_pytorchs() -> None:
         assert registered - as_given == {name for name in theirs if name in ours}, kind
 
 
+def test_cross_entropy_of_probabilities_is_refused_on_accelerators() -> None:
+    t = mindtorch_v2
+    x = t.full((2,), 0.5).npu()
+    with t.autocast("npu"):
+        with pytest.raises(RuntimeError, match="unsafe to autocast"):
+            t.nn.functional.binary_cross_entropy(x, x)
+        assert t.nn.functional.binary_cross_entropy_with_logits(x.half(), x).dtype is t.float32
+
+
 def custom_policy(t: Any) -> Any:
     lib = t.library.Library(fresh_namespace(), "FRAGMENT")
     lib.define("op(Tensor x, Tensor? y, Tensor[] zs, int k) -> Tensor")

@@ -16,7 +16,7 @@ __all__ = ["install"]
 # For operators that exist here, the lists of the two differ.
 _CONVOLUTIONS = "_convolution conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d"
 _LOWER = f"addbmm addmm baddbmm bmm {_CONVOLUTIONS} linalg_vecdot linear matmul mm prelu scaled_dot_product_attention"
-_ACCELERATOR_LOWER = f"{_LOWER} convolution addmv addr chain_matmul einsum mv"
+_ACCELERATOR_LOWER = f"{_LOWER} convolution addmv addr chain_matmul einsum linalg_multi_dot mv"
 _ACCELERATOR_FLOAT32 = (
     "acos asin cdist cosh cumprod cumsum dist erfinv exp expm1 group_norm kl_div l1_loss layer_norm linalg_vector_norm "
     "log log10 log1p log2 log_softmax logsumexp mse_loss native_layer_norm nll_loss norm pow prod reciprocal renorm "
@@ -37,16 +37,39 @@ _ACCELERATOR_FLOAT32_IMAGES = (
     "_upsample_nearest_exact3d upsample_bicubic2d upsample_bilinear2d upsample_linear1d upsample_nearest1d "
     "upsample_nearest2d upsample_nearest3d upsample_trilinear3d"
 )
+_LOSSES = (
+    "cosine_embedding_loss hinge_embedding_loss margin_ranking_loss multi_margin_loss multilabel_margin_loss "
+    "poisson_nll_loss soft_margin_loss triplet_margin_loss"
+)
+_ACCELERATOR_FLOAT32_REST = (
+    f"{_LOSSES} binary_cross_entropy_with_logits cosine_similarity huber_loss linalg_matrix_norm nuclear_norm pdist "
+    "rms_norm"
+)
+_TRANSFORMS = "fft hfft ifft ihfft irfft rfft fft2 ifft2 irfft2 rfft2 fftn ifftn irfftn rfftn"
+_CPU_FLOAT32_MATRICES = (
+    "_lu_with_info cholesky cholesky_inverse cholesky_solve geqrf inverse linalg_cholesky linalg_cholesky_ex "
+    "linalg_cond linalg_eig linalg_eigh linalg_eigvals linalg_eigvalsh linalg_householder_product linalg_inv "
+    "linalg_inv_ex linalg_lstsq linalg_matrix_rank linalg_qr linalg_solve linalg_svd linalg_svdvals linalg_tensorinv "
+    "linalg_tensorsolve lu_solve orgqr ormqr pinverse qr svd triangular_solve"
+)
+_CPU_FLOAT32_REST = " ".join(
+    (
+        f"{_LOSSES} {_CPU_FLOAT32_MATRICES} ctc_loss multilabel_margin_loss_forward stft",
+        *(f"fft_{name}" for name in _TRANSFORMS.split()),
+    )
+)
+_REFUSED = "binary_cross_entropy"  # its gradient leaves the range of float16
 # device type -> operators in the lower precision, in float32, in the widest type of their arguments, and as they are,
-# which would run lower for what they are made of
+# which would run lower for what they are made of; and operators that are refused
 _LISTS = {
-    "cpu": (_LOWER, f"{_CPU_FLOAT32} {_CPU_FLOAT32_IMAGES}", "cat index_copy stack", "dot mv"),
+    "cpu": (_LOWER, f"{_CPU_FLOAT32} {_CPU_FLOAT32_IMAGES} {_CPU_FLOAT32_REST}", "cat index_copy stack", "dot mv", ""),
 }
 _ACCELERATORS = (
     _ACCELERATOR_LOWER,
-    f"{_ACCELERATOR_FLOAT32} {_ACCELERATOR_FLOAT32_IMAGES}",
+    f"{_ACCELERATOR_FLOAT32} {_ACCELERATOR_FLOAT32_IMAGES} {_ACCELERATOR_FLOAT32_REST}",
     _ACCELERATOR_WIDEST,
     "",
+    _REFUSED,
 )  # of every other
 
 Policy = Callable[[Any, str], Any]  # (arguments, device type) -> arguments
@@ -68,6 +91,7 @@ def install(device_type: str, lower: Policy) -> None:
         lambda args, device: cast(args, device, dtypes["float32"]),
         _to_widest,
         lambda args, device: args,
+        _refuse,
     )
     for names, policy in zip(_LISTS.get(device_type, _ACCELERATORS), policies, strict=True):
         for name in names.split():
@@ -90,6 +114,14 @@ def _kernel(op: OpOverload, policy: Policy, device_type: str) -> Callable[..., A
             _core.set_thread_keys_(included, excluded)
 
     return kernel
+
+
+def _refuse(value: Any, device_type: str) -> Any:
+    raise RuntimeError(
+        "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast: a sigmoid before them "
+        "leaves the range of the lower precision. Take torch.nn.functional.binary_cross_entropy_with_logits or "
+        "torch.nn.BCEWithLogitsLoss, which are safe, in place of both"
+    )
 
 
 def _to_widest(value: Any, device_type: str) -> Any:

@@ -13,6 +13,8 @@ from . import (
     modules,
     norms,
     pools,
+    rnn,
+    sparse,
     spatial,
 )
 from .activations import *  # noqa: F403
@@ -22,6 +24,7 @@ from .convolutions import *  # noqa: F403
 from .dropouts import *  # noqa: F403
 from .layers import (
     GELU,
+    Bilinear,
     Dropout,
     Embedding,
     Flatten,
@@ -34,6 +37,7 @@ from .layers import (
     SiLU,
     Softmax,
     Tanh,
+    Unflatten,
 )
 from .loss import CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
 from .losses import *  # noqa: F403
@@ -41,10 +45,13 @@ from .module import Module
 from .norms import *  # noqa: F403
 from .parameter import Parameter
 from .pools import *  # noqa: F403
+from .rnn import *  # noqa: F403
+from .sparse import *  # noqa: F403
 from .spatial import *  # noqa: F403
 
 __all__ = [
     "GELU",
+    "Bilinear",
     "CrossEntropyLoss",
     "Dropout",
     "Embedding",
@@ -67,6 +74,7 @@ __all__ = [
     "Sigmoid",
     "Softmax",
     "Tanh",
+    "Unflatten",
     "functional",
     "init",
     "modules",
@@ -77,5 +85,7 @@ __all__ = [
     *losses.__all__,
     *norms.__all__,
     *pools.__all__,
+    *rnn.__all__,
+    *sparse.__all__,
     *spatial.__all__,
 ]

@@ -9,6 +9,7 @@ from .._argument_types import check_number
 from .._core import Tensor
 from .._core import dtype as DType
 from .._creation import empty
+from .._ops import ops
 from ..autograd import no_grad
 from . import functional, init
 from .module import Module
@@ -16,6 +17,7 @@ from .parameter import Parameter
 
 __all__ = [
     "GELU",
+    "Bilinear",
     "Dropout",
     "Embedding",
     "Flatten",
@@ -28,6 +30,7 @@ __all__ = [
     "Sigmoid",
     "Softmax",
     "Tanh",
+    "Unflatten",
 ]
 
 
@@ -71,6 +74,44 @@ class Linear(Module):
     def extra_repr(self) -> str:
         """Sizes, and whether there is a bias."""
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Bilinear(Module):
+    """``x1 @ weight[k] @ x2 + bias[k]`` for each k, weight (out_features, in1_features, in2_features)."""
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        if in1_features <= 0:
+            raise ValueError(f"in1_features must be > 0, but got {in1_features}")
+        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
+        self.weight = Parameter(empty((out_features, in1_features, in2_features), dtype=dtype, device=device))
+        made = Parameter(empty((out_features,), dtype=dtype, device=device)) if bias else None
+        self.register_parameter("bias", made)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws weight and bias evenly from +-1/sqrt(in1_features)."""
+        bound = 1 / math.sqrt(self.in1_features)
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        """bilinear(input1, input2)."""
+        return functional.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """Sizes, and whether there is a bias."""
+        sizes = f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}"
+        return f"{sizes}, bias={self.bias is not None}"
 
 
 class Embedding(Module):
@@ -297,3 +338,29 @@ class Flatten(Module):
     def extra_repr(self) -> str:
         """The range."""
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """One dimension made several, ``unflattened_size``."""
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        super().__init__()
+        if not isinstance(unflattened_size, (tuple, list)):
+            found = type(unflattened_size).__name__
+            raise TypeError(f"unflattened_size must be a tuple of ints, but found type {found}")
+        for at, size in enumerate(unflattened_size):
+            if not isinstance(size, int):
+                found = type(size).__name__
+                raise TypeError(
+                    f"unflattened_size must be tuple of ints, but found element of type {found} at pos {at}"
+                )
+        self.dim, self.unflattened_size = dim, unflattened_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input in its new shape."""
+        result: Tensor = ops.aten.unflatten(input, self.dim, list(self.unflattened_size))
+        return result
+
+    def extra_repr(self) -> str:
+        """The dimension and its new sizes."""
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
