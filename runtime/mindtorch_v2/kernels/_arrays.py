@@ -31,6 +31,14 @@ def as_array(tensor: Tensor) -> Any:
     return np.asarray(_core.as_memoryview(tensor.to(_F32) if tensor.dtype is _BF16 else tensor))
 
 
+def inverse_root(variance: Any, eps: float) -> Any:
+    """``1 / sqrt(variance + eps)`` of an array, infinite where that is 0."""
+    import numpy as np
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return 1 / np.sqrt(variance + eps)
+
+
 def as_tensor(array: Any, target: dtype) -> Tensor:
     """A new tensor of an array's elements, in a dtype."""
     import numpy as np

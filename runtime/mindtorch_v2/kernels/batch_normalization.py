@@ -9,6 +9,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
+from ._arrays import inverse_root
 from ._composed import second_gradients
 from ._contexts import saves
 from ._native import native
@@ -98,14 +99,14 @@ def native_batch_norm(
         means, squares = _moments(x, n, c)
         center = means.mean(0)
         total = squares.sum(0) + size * ((means - center) ** 2).sum(0)
-        root = 1 / np.sqrt(total / (n * size) + eps)
+        root = inverse_root(total / (n * size), eps)
         _move(running_mean, center, momentum)
         with np.errstate(divide="ignore", invalid="ignore"):
             _move(running_var, total / (n * size - 1), momentum)
         save_mean, save_invstd = _tensor(center, save_mean.dtype), _tensor(root, save_invstd.dtype)
     else:
         center = _vector(running_mean, 0.0, c)
-        root = 1 / np.sqrt(_vector(running_var, 1.0, c) + eps)
+        root = inverse_root(_vector(running_var, 1.0, c), eps)
     of_planes = (center, root * _vector(weight, 1.0, c), _vector(bias, 0.0, c))
     result = _affine(x, [np.broadcast_to(a, (n, c)) for a in of_planes], out)
     return result, save_mean, save_invstd
@@ -299,7 +300,7 @@ def native_batch_norm_backward(
     if train:
         center, root = _vector(save_mean, 0.0, c), _vector(save_invstd, 1.0, c)
     else:
-        center, root = _vector(running_mean, 0.0, c), 1 / np.sqrt(_vector(running_var, 1.0, c) + eps)
+        center, root = _vector(running_mean, 0.0, c), inverse_root(_vector(running_var, 1.0, c), eps)
     dy, x = (_planes(t, n, c, size) for t in (grad_out.to(input.dtype), input))
     sums, dots = _plane_sums(dy, x, np.broadcast_to(center, (n, c)))
     scale = root * _vector(weight, 1.0, c)

@@ -37,6 +37,8 @@ def _powsum(self: Tensor, ord: Any = 2, dtype: Any = None) -> Tensor:
         raise NotImplementedError(
             f"_foreach_powsum: Expected a floating point or complex tensor as input. Got {self.dtype}"
         )
+    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+        raise NotImplementedError(f"_foreach_powsum is not implemented for {dtype}")
     given = self if dtype is None else self.to(dtype)
     result: Tensor = given.abs().pow(ord).sum()
     return result

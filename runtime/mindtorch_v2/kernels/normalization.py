@@ -9,6 +9,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
+from ._arrays import inverse_root
 from ._composed import gradients, second_gradients
 from ._contexts import saves
 from ._native import native
@@ -495,7 +496,7 @@ def native_group_norm(
     means, squares = (a.reshape(n, group, c // group) for a in _moments(x, n, c))
     center = means.mean(2, keepdims=True)
     var = (squares / area + (means - center) ** 2).mean(2, keepdims=True)
-    root = 1 / np.sqrt(var + eps)
+    root = inverse_root(var, eps)
     each = np.broadcast_to(root, means.shape).reshape(n, c) * _vector(weight, 1.0, c)
     shifts = np.broadcast_to(_vector(bias, 0.0, c), (n, c))
     centers = np.broadcast_to(center, means.shape).reshape(n, c)
