@@ -145,3 +145,10 @@ def test_a_step(name: str, count: int, options: dict[str, Any], found: float | N
         states.append([tensor.numpy() for tensors in lists for tensor in tensors])
     for mine, theirs in zip(*states, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_lists_of_meta_tensors_are_checked_as_others() -> None:
+    x, y = (ours.ones(2, device="meta") for _ in range(2))
+    ours._foreach_add_([x], [y])
+    with pytest.raises(RuntimeError, match="size"):
+        ours._foreach_add_([x], [ours.ones(3, device="meta")])

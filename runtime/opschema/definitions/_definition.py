@@ -123,9 +123,10 @@ class Definition:
         return faked or all(s.step != "output" for way in self.ways for s in way.result[0])
 
     def _only_writes(self) -> bool:
-        """Whether all is for any device and writes to arguments, which are returned with the shapes that it gives."""
+        """Whether all is for any device and writes to arguments, of which what is returned has its shapes."""
         outputs = [symbol for way in self.ways for symbol in way.result[0]]
-        return self.devices() == ["any"] and bool(outputs) and all(symbol.step == "arg" for symbol in outputs)
+        written = bool(outputs) or any(argument.is_written for argument in self.signature.arguments)
+        return self.devices() == ["any"] and written and all(symbol.step == "arg" for symbol in outputs)
 
     def only_function(self, key: str) -> Callable[..., Any] | None:
         """The Python function that is all of what runs at a key, with the call's own arguments."""
