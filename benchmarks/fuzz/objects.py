@@ -16,6 +16,42 @@ _FUNCTION = (
     "'backward': staticmethod(lambda ctx, g: g * 2)})()"
 )
 
+_OPTIMIZER = "torch.optim.SGD([torch.tensor([1.0], requires_grad=True)], lr=0.1, momentum=0.9)"
+# The arguments that modules are made with -> which.
+_MODULES = {
+    "": "CELU ELU GLU SELU Hardshrink Hardsigmoid Hardswish Hardtanh LogSigmoid Mish PReLU RReLU ReLU6 Softmax2d "
+    "Softplus Softshrink Softsign Tanhshrink AlphaDropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout BCELoss "
+    "BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CosineSimilarity GaussianNLLLoss HingeEmbeddingLoss HuberLoss "
+    "KLDivLoss MarginRankingLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss2d "
+    "PairwiseDistance PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss",
+    "1": "Softmin ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d "
+    "CircularPad1d CircularPad2d CircularPad3d ZeroPad1d ZeroPad2d ZeroPad3d",
+    "2": "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d "
+    "AvgPool1d AvgPool2d AvgPool3d MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d BatchNorm1d "
+    "BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm RMSNorm LocalResponseNorm "
+    "PixelShuffle PixelUnshuffle ChannelShuffle Unfold Upsample UpsamplingBilinear2d UpsamplingNearest2d",
+    "1, 2": "ConstantPad1d ConstantPad2d ConstantPad3d GroupNorm LPPool1d LPPool2d LPPool3d Threshold",
+    "2, 2": "EmbeddingBag Fold GRU GRUCell LSTM LSTMCell RNN RNNCell",
+    "2, 1": "MultiheadAttention TransformerDecoderLayer TransformerEncoderLayer",
+    "2, 2, 1": "Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
+    "2, output_size=2": "FractionalMaxPool2d FractionalMaxPool3d",
+    "1, (1, 2)": "Unflatten",
+    "'GRU', 2, 2": "RNNBase",
+    "2, 2, True, 1": "RNNCellBase",
+    "torch.nn.TransformerDecoderLayer(2, 1, 4), 1": "TransformerDecoder",
+    "torch.nn.TransformerEncoderLayer(2, 1, 4), 1": "TransformerEncoder",
+    "2, 1, 1, 1, 4": "Transformer",
+}
+_SCHEDULES = {
+    "": "ConstantLR LinearLR PolynomialLR ReduceLROnPlateau",
+    ", 2": "CosineAnnealingLR CosineAnnealingWarmRestarts StepLR",
+    ", 0.5": "ExponentialLR",
+    ", lambda epoch: 0.5": "LambdaLR MultiplicativeLR",
+    ", [2]": "MultiStepLR",
+    ", 0.1, 0.2": "CyclicLR",
+    ", 0.2, 10": "OneCycleLR",
+}
+
 # A method that several have is called on the first.
 OBJECTS = (
     "torch.Size([2, 3])",
@@ -82,10 +118,19 @@ OBJECTS = (
     "torch.nn.L1Loss()",
     "torch.nn.NLLLoss()",
     "torch.nn.CrossEntropyLoss()",
+    *(f"torch.nn.{name}({given})" for given, names in _MODULES.items() for name in names.split()),
     "torch.nn.Module().load_state_dict({})",
     "torch.optim.SGD([torch.tensor([1.0, 2.0], requires_grad=True)], lr=0.1)",
     "torch.optim.Adam([torch.tensor([1.0, 2.0], requires_grad=True)])",
     "torch.optim.AdamW([torch.tensor([1.0, 2.0], requires_grad=True)])",
+    *(
+        f"torch.optim.lr_scheduler.{name}({_OPTIMIZER}{given})"
+        for given, names in _SCHEDULES.items()
+        for name in names.split()
+    ),
+    "(lambda s, o: s.SequentialLR(o, [s.ConstantLR(o), s.StepLR(o, 2)], [2]))"
+    f"(torch.optim.lr_scheduler, {_OPTIMIZER})",
+    f"(lambda s, o: s.ChainedScheduler([s.ConstantLR(o), s.StepLR(o, 2)]))(torch.optim.lr_scheduler, {_OPTIMIZER})",
     "torch.autocast('cpu')",
     "torch.amp.GradScaler('cpu')",
     # operators, traces, modes and devices
