@@ -111,7 +111,7 @@ class CyclicLR(LRScheduler):
         self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            self.use_beta1 = _momentum_key(self, optimizer) == "betas"
+            self.use_beta1 = _momentum_key(optimizer) == "betas"
             self.base_momentums = _of_groups("base_momentum", optimizer, base_momentum)
             self.max_momentums = _of_groups("max_momentum", optimizer, max_momentum)
             if last_epoch == -1:
@@ -200,7 +200,7 @@ class OneCycleLR(LRScheduler):
                 group["min_lr"] = group["initial_lr"] / final_div_factor
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            self.use_beta1 = _momentum_key(self, optimizer) == "betas"
+            self.use_beta1 = _momentum_key(optimizer) == "betas"
             high_ones = _of_groups("max_momentum", optimizer, max_momentum)
             low_ones = _of_groups("base_momentum", optimizer, base_momentum)
             if last_epoch == -1:
@@ -276,7 +276,7 @@ def _of_groups(name: str, optimizer: Optimizer, given: Any) -> list[Any]:
     return list(given)
 
 
-def _momentum_key(self: Any, optimizer: Optimizer) -> str:
+def _momentum_key(optimizer: Optimizer) -> str:
     """What an optimizer calls its momentum. Raises ValueError where it has none."""
     for name in ("momentum", "betas"):
         if name in optimizer.defaults:
