@@ -111,13 +111,9 @@ class CyclicLR(LRScheduler):
         self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            self.use_beta1 = _momentum_key(optimizer) == "betas"
-            self.base_momentums = _of_groups("base_momentum", optimizer, base_momentum)
-            self.max_momentums = _of_groups("max_momentum", optimizer, max_momentum)
-            if last_epoch == -1:
-                for group, high, low in zip(groups, self.max_momentums, self.base_momentums, strict=True):
-                    _set_momentum(self, group, high)
-                    group["max_momentum"], group["base_momentum"] = high, low
+            self.base_momentums, self.max_momentums = _begin_momentum(
+                self, optimizer, base_momentum, max_momentum, last_epoch
+            )
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
 
@@ -200,13 +196,7 @@ class OneCycleLR(LRScheduler):
                 group["min_lr"] = group["initial_lr"] / final_div_factor
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            self.use_beta1 = _momentum_key(optimizer) == "betas"
-            high_ones = _of_groups("max_momentum", optimizer, max_momentum)
-            low_ones = _of_groups("base_momentum", optimizer, base_momentum)
-            if last_epoch == -1:
-                for group, high, low in zip(optimizer.param_groups, high_ones, low_ones, strict=True):
-                    _set_momentum(self, group, high)
-                    group["max_momentum"], group["base_momentum"] = high, low
+            _begin_momentum(self, optimizer, base_momentum, max_momentum, last_epoch)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
@@ -274,6 +264,19 @@ def _of_groups(name: str, optimizer: Optimizer, given: Any) -> list[Any]:
             f"has {count}."
         )
     return list(given)
+
+
+def _begin_momentum(
+    self: Any, optimizer: Optimizer, base: Any, most: Any, last_epoch: int
+) -> tuple[list[Any], list[Any]]:
+    """The least and the greatest momentum of each group, which begins with the greatest."""
+    self.use_beta1 = _momentum_key(optimizer) == "betas"
+    least, greatest = _of_groups("base_momentum", optimizer, base), _of_groups("max_momentum", optimizer, most)
+    if last_epoch == -1:
+        for group, high, low in zip(optimizer.param_groups, greatest, least, strict=True):
+            _set_momentum(self, group, high)
+            group["max_momentum"], group["base_momentum"] = high, low
+    return least, greatest
 
 
 def _momentum_key(optimizer: Optimizer) -> str:
