@@ -95,3 +95,11 @@ def test_bits_of_dropout_are_pytorchs() -> None:
             function = getattr(library.nn.functional, name)
             found.append(function(x) if name == "gumbel_softmax" else function(x, training=True))
         assert found[0].numpy() == pytest.approx(found[1].numpy(), rel=1e-5, abs=1e-6), name
+
+
+def test_batch_norm_of_what_does_not_vary_without_eps() -> None:
+    def normalise(torch: Any) -> Any:
+        x = torch.tensor([[1.0, 2.0], [1.0, 3.0]])
+        return [part.tolist() for part in torch.ops.aten.native_batch_norm(x, None, None, None, None, True, 0.1, 0.0)]
+
+    assert normalise(torch) == normalise(needed("torch"))

@@ -103,7 +103,8 @@ def call(torch: Any, name: str, make: Callable[[Any, str, str], Any]) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return operator(**arguments(torch, name, make))
-    except (RuntimeError, TypeError, ValueError, IndexError, AssertionError) as error:  # PyTorch asserts in its rules
+    # PyTorch's rules in Python assert, and divide by sizes that are zero.
+    except (RuntimeError, TypeError, ValueError, IndexError, AssertionError, ZeroDivisionError) as error:
         return error
 
 

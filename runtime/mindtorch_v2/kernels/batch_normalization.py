@@ -99,7 +99,8 @@ def native_batch_norm(
         means, squares = _moments(x, n, c)
         center = means.mean(0)
         total = squares.sum(0) + size * ((means - center) ** 2).sum(0)
-        root = inverse_root(total / (n * size), eps)
+        # As PyTorch's: what does not vary is divided by nothing, be there an eps or not.
+        root = np.where((total == 0) & (eps == 0), 0.0, inverse_root(total / (n * size), eps))
         _move(running_mean, center, momentum)
         with np.errstate(divide="ignore", invalid="ignore"):
             _move(running_var, total / (n * size - 1), momentum)

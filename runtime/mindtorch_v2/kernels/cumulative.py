@@ -127,9 +127,9 @@ def extreme_fake(self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 
 def cummaxmin_backward(grad: Tensor, input: Tensor, indices: Tensor, dim: int) -> Tensor:
     """The gradient of each running extreme at the place of that."""
-    if not grad.dim() or not grad.numel():
-        return grad
-    result: Tensor = ops.aten.zeros_like(grad).scatter_add(dim, indices, grad)
+    if not input.numel():
+        return input
+    result: Tensor = ops.aten.zeros_like(input, dtype=grad.dtype).scatter_add(dim, indices, grad)
     return result
 
 
