@@ -20,6 +20,7 @@ from . import (  # noqa: F401  (these fill the hooks of the core)
     overrides,
     random,
     storage,
+    version,
 )
 from ._core import (
     Size,
@@ -58,6 +59,7 @@ from .autograd import (
 from .backends._streams import Event, Stream
 from .library import Tag
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .version import __version__
 
 __all__ = [
     "Event",
@@ -104,7 +106,6 @@ float16, bfloat16, float32, float64 = (dtypes[n] for n in ("float16", "bfloat16"
 complex64, complex128 = dtypes["complex64"], dtypes["complex128"]
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 cfloat, cdouble = complex64, complex128
-__version__ = "2.13.0+mindtorch"  # the PyTorch whose API this is: packages look at it
 bool = dtypes["bool"]
 inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 
@@ -114,6 +115,7 @@ _LAZY = frozenset(
         "amp",
         "cpu",
         "cuda",
+        "distributed",
         "fft",
         "func",
         "jit",
@@ -138,6 +140,7 @@ _LAZY_NAMES = {
     "autocast_increment_nesting": "amp",
     "clear_autocast_cache": "amp",
     "get_autocast_dtype": "amp",
+    "install_as_torch": "drop_in",
     "is_autocast_cache_enabled": "amp",
     "is_autocast_enabled": "amp",
     "load": "serialization",
