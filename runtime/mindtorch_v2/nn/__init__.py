@@ -9,6 +9,7 @@ from . import (
     dropouts,
     functional,
     init,
+    lazy,
     losses,
     modules,
     norms,
@@ -18,8 +19,9 @@ from . import (
     spatial,
 )
 from .activations import *  # noqa: F403
+from .adaptive import AdaptiveLogSoftmaxWithLoss
 from .attention import *  # noqa: F403
-from .container import ModuleDict, ModuleList, ParameterList, Sequential
+from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .convolutions import *  # noqa: F403
 from .dropouts import *  # noqa: F403
 from .layers import (
@@ -39,19 +41,24 @@ from .layers import (
     Tanh,
     Unflatten,
 )
+from .lazy import *  # noqa: F403
 from .loss import CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
 from .losses import *  # noqa: F403
 from .module import Module
 from .norms import *  # noqa: F403
-from .parameter import Parameter
+from .parameter import Buffer, Parameter
 from .pools import *  # noqa: F403
 from .rnn import *  # noqa: F403
 from .sparse import *  # noqa: F403
 from .spatial import *  # noqa: F403
+from .synchronised import SyncBatchNorm
+from .uninitialized import UninitializedBuffer, UninitializedParameter
 
 __all__ = [
     "GELU",
+    "AdaptiveLogSoftmaxWithLoss",
     "Bilinear",
+    "Buffer",
     "CrossEntropyLoss",
     "Dropout",
     "Embedding",
@@ -67,14 +74,18 @@ __all__ = [
     "ModuleList",
     "NLLLoss",
     "Parameter",
+    "ParameterDict",
     "ParameterList",
     "ReLU",
     "Sequential",
     "SiLU",
     "Sigmoid",
     "Softmax",
+    "SyncBatchNorm",
     "Tanh",
     "Unflatten",
+    "UninitializedBuffer",
+    "UninitializedParameter",
     "functional",
     "init",
     "modules",
@@ -82,6 +93,7 @@ __all__ = [
     *attention.__all__,
     *convolutions.__all__,
     *dropouts.__all__,
+    *lazy.__all__,
     *losses.__all__,
     *norms.__all__,
     *pools.__all__,

@@ -1,4 +1,4 @@
-"""Modules that hold others: Sequential, ModuleList, ModuleDict, ParameterList."""
+"""Modules that hold others: Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._core import Tensor
 from .module import Module
 from .parameter import Parameter
 
-__all__ = ["ModuleDict", "ModuleList", "ParameterList", "Sequential"]
+__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
 
 def _position(index: Any, length: int) -> int:
@@ -28,6 +28,21 @@ def _require_iterable(owner: Module, given: Any, *, refused: tuple[type, ...] = 
     if not isinstance(given, Iterable) or isinstance(given, refused):
         kind = type(owner).__name__
         raise TypeError(f"{kind}.extend should be called with an iterable, but got {type(given).__name__}")
+
+
+def _delete(owner: Module, at: int | slice) -> None:
+    """Takes the modules at positions out; those behind move up, and all are called by their positions."""
+    left = list(owner._modules.values())
+    del left[at if isinstance(at, slice) else _position(at, len(left))]
+    object.__setattr__(owner, "_modules", {str(i): module for i, module in enumerate(left)})
+
+
+def _insert(owner: Module, index: int, module: Module) -> None:
+    """Puts a module before the one at a position; it and those behind it move down."""
+    names = list(owner._modules)
+    values = list(owner._modules.values())
+    values.insert(index, module)
+    object.__setattr__(owner, "_modules", dict(zip([*names, str(len(names))], values, strict=True)))
 
 
 class Sequential(Module):
@@ -60,10 +75,64 @@ class Sequential(Module):
     def __setitem__(self, idx: int, module: Module) -> None:
         setattr(self, list(self._modules)[_position(idx, len(self))], module)
 
+    def __delitem__(self, idx: int | slice) -> None:
+        _delete(self, idx)
+
+    def pop(self, key: int | slice) -> Module:
+        """Takes a module out and gives it back; of a slice a `Sequential`."""
+        found: Module = self[key]
+        del self[key]
+        return found
+
     def append(self, module: Module) -> Sequential:
         """Adds a module at the end."""
         self.add_module(str(len(self)), module)
         return self
+
+    def extend(self, sequential: Iterable[Module]) -> Sequential:
+        """Adds modules at the end."""
+        for module in list(sequential):
+            self.append(module)
+        return self
+
+    def insert(self, index: int, module: Module) -> Sequential:
+        """Adds a module before the one at ``index``."""
+        if not isinstance(module, Module):
+            raise AssertionError(f"module should be of type: {Module}, got {type(module).__name__}")
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"Index out of range: {index}")
+        _insert(self, index, module)
+        return self
+
+    def __add__(self, other: Sequential) -> Sequential:
+        return Sequential(*self, *_other_modules(other))
+
+    def __iadd__(self, other: Sequential) -> Sequential:
+        return self.extend(_other_modules(other))
+
+    def __mul__(self, other: int) -> Sequential:
+        return Sequential(*[module for _ in range(_times(self, other)) for module in self])
+
+    def __rmul__(self, other: int) -> Sequential:
+        return self * other
+
+    def __imul__(self, other: int) -> Sequential:
+        own = list(self)
+        return self.extend([module for _ in range(_times(self, other) - 1) for module in own])
+
+
+def _other_modules(other: Any) -> Iterable[Module]:
+    if not isinstance(other, Sequential):
+        raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+    return other
+
+
+def _times(owner: Sequential, count: Any) -> int:
+    if not isinstance(count, int):
+        raise TypeError(f"unsupported operand type(s) for *: {type(owner)} and {type(count)}")
+    if count <= 0:
+        raise ValueError(f"Non-positive multiplication factor {count} for {type(owner)}")
+    return count
 
 
 class ModuleList(Module):
@@ -114,6 +183,22 @@ class ModuleList(Module):
     def __setitem__(self, idx: int, module: Module) -> None:
         setattr(self, str(_position(idx, len(self))), module)
 
+    def __delitem__(self, idx: int | slice) -> None:
+        _delete(self, idx)
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+    def insert(self, index: int, module: Module) -> None:
+        """Adds a module before the one at ``index``."""
+        _insert(self, index, module)
+
+    def pop(self, key: int | slice) -> Module:
+        """Takes a module out and gives it back; of a slice a list of them."""
+        found: Module = self[key]
+        del self[key]
+        return found
+
 
 class ModuleDict(Module):
     """A dict of modules."""
@@ -143,6 +228,19 @@ class ModuleDict(Module):
     def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)
 
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+
+    def clear(self) -> None:
+        """Takes all modules out."""
+        self._modules.clear()
+
+    def pop(self, key: str) -> Module:
+        """Takes a module out and gives it back."""
+        found: Module = self[key]
+        del self[key]
+        return found
+
     def __len__(self) -> int:
         return len(self._modules)
 
@@ -165,13 +263,13 @@ class ModuleDict(Module):
         return self._modules.items()
 
 
-def _pair(position: int, item: Any) -> Any:
+def _pair(position: int, item: Any, owner: str = "ModuleDict") -> Any:
     """An element of a sequence of names with their modules. Raises for one that is no pair."""
     if not isinstance(item, Iterable):
-        raise TypeError(f"ModuleDict update sequence element #{position} should be Iterable; is {type(item).__name__}")
+        raise TypeError(f"{owner} update sequence element #{position} should be Iterable; is {type(item).__name__}")
     found = list(item)
     if len(found) != 2:
-        raise ValueError(f"ModuleDict update sequence element #{position} has length {len(found)}; 2 is required")
+        raise ValueError(f"{owner} update sequence element #{position} has length {len(found)}; 2 is required")
     return found
 
 
@@ -219,3 +317,141 @@ class ParameterList(Module):
         name = str(_position(idx, len(self)))
         wrapped = Parameter(param) if isinstance(param, Tensor) and not isinstance(param, Parameter) else param
         setattr(self, name, wrapped)
+
+
+class ParameterDict(Module):
+    """A dict of parameters by name; tensors become parameters, anything else is kept as it is."""
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__()
+        self._keys: dict[str, None] = {}
+        if parameters is not None:
+            self.update(parameters)
+
+    def __getitem__(self, key: str) -> Any:
+        return getattr(self, _attribute(key))
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        name = _attribute(key)
+        self._keys[name] = None
+        wrapped = Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+        setattr(self, name, wrapped)
+
+    def __delitem__(self, key: str) -> None:
+        del self._keys[key]
+        delattr(self, _attribute(key))
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(list(self._keys))
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._keys
+
+    def __or__(self, other: ParameterDict) -> ParameterDict:
+        merged = self.copy()
+        merged.update(other)
+        return merged
+
+    def __ror__(self, other: ParameterDict) -> ParameterDict:
+        merged = other.copy()
+        merged.update(self)
+        return merged
+
+    def __ior__(self, other: ParameterDict) -> ParameterDict:
+        self.update(other)
+        return self
+
+    def __call__(self, input: Any) -> Any:
+        """Raises RuntimeError: a dict computes nothing."""
+        raise RuntimeError("ParameterDict should not be called.")
+
+    def copy(self) -> ParameterDict:
+        """Another dict of the same parameters."""
+        return ParameterDict(OrderedDict(self.items()))
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """What is there by a name; where nothing is, ``default``, which is put there."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def clear(self) -> None:
+        """Takes everything out."""
+        for key in list(self._keys):
+            del self[key]
+
+    def pop(self, key: str) -> Any:
+        """Takes one out and gives it back."""
+        found = self[key]
+        del self[key]
+        return found
+
+    def popitem(self) -> tuple[str, Any]:
+        """Takes the last one out, and gives its name and itself back."""
+        if not self._keys:
+            raise KeyError("popitem(): dictionary is empty")
+        key = next(reversed(self))
+        return key, self.pop(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """What is there by a name, else ``default``."""
+        return self[key] if key in self else default
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """Another dict, of ``default`` under every name."""
+        return ParameterDict((key, default) for key in keys)
+
+    def keys(self) -> Any:
+        """The names."""
+        return self._keys.keys()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Names and what is there."""
+        return ((key, self[key]) for key in self._keys)
+
+    def values(self) -> Iterable[Any]:
+        """What is there."""
+        return (self[key] for key in self._keys)
+
+    def update(self, parameters: Any) -> None:
+        """Adds those of a mapping, by name in order unless the mapping has one; or of pairs of a name and a tensor."""
+        if not isinstance(parameters, Iterable):
+            raise TypeError(
+                "ParametersDict.update should be called with an iterable of key/value pairs, but got "
+                f"{type(parameters).__name__}"
+            )
+        if isinstance(parameters, (OrderedDict, ParameterDict)):
+            pairs: Iterable[Any] = parameters.items()
+        elif isinstance(parameters, Mapping):
+            pairs = sorted(parameters.items())
+        else:
+            pairs = (_pair(position, item, "ParameterDict") for position, item in enumerate(parameters))
+        for key, parameter in pairs:
+            self[key] = parameter
+
+    def extra_repr(self) -> str:
+        """A line for each."""
+        return "\n".join(f"  ({key}): {_described(value)}" for key, value in self.items())
+
+
+def _attribute(key: Any) -> str:
+    if not isinstance(key, str):
+        raise TypeError(
+            "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
+            f"'{type(key).__name__}'). Use a dict and a ParameterList, or names."
+        )
+    return key
+
+
+def _described(value: Any) -> str:
+    if not isinstance(value, Tensor):
+        return f"Object of type: {type(value).__name__}"
+    kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
+    where = "" if value.device.type in ("cpu", "meta") else f" ({value.device})"
+    return f"{kind} containing: [{value.type()} of size {'x'.join(map(str, value.shape))}{where}]"

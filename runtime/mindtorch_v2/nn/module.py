@@ -2,52 +2,42 @@
 
 from __future__ import annotations
 
-import warnings
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from .. import _core
 from .._core import RemovableHandle, Tensor
-from ..autograd import no_grad
 from ..overrides import is_tensor_like
-from ._conversion import conversion
+from ._moves import ModuleMoves
+from ._state import IncompatibleKeys, ModuleState
 from .hooks import ForwardHook, ModuleHooks, add_hook, call_with_hooks, everywhere
-from .parameter import Parameter
+from .parameter import Buffer, Parameter
 
 __all__ = ["IncompatibleKeys", "Module"]
 
 
-_EXTRA_STATE = "_extra_state"  # the name of a module's extra state
-
-
-class IncompatibleKeys(NamedTuple):
-    """What `load_state_dict` did not find, and what it did not expect."""
-
-    missing_keys: list[str]
-    unexpected_keys: list[str]
-
-    def __repr__(self) -> str:
-        if not self.missing_keys and not self.unexpected_keys:
-            return "<All keys matched successfully>"
-        return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
-
-
-class Module:
+class Module(ModuleState, ModuleMoves):
     """The base class of neural network modules, as ``torch.nn.Module``."""
 
     training: bool
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
-    _non_persistent: set[str]
+    _non_persistent_buffers_set: set[str]
     _hooks: ModuleHooks | None = None
 
-    def __init__(self) -> None:
+    call_super_init: bool = False
+    dump_patches: bool = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if (args or kwargs) and not self.call_super_init:
+            given = f"an unexpected keyword argument '{next(iter(kwargs))}'" if kwargs else f"{len(args)} too many"
+            raise TypeError(f"{type(self).__name__}.__init__() takes no arguments, got {given}")
         for name in ("_parameters", "_buffers", "_modules"):
             object.__setattr__(self, name, {})
-        object.__setattr__(self, "_non_persistent", set())
+        object.__setattr__(self, "_non_persistent_buffers_set", set())
         object.__setattr__(self, "training", True)
+        if self.call_super_init:  # of the class behind, where there are several bases
+            super().__init__(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What a call computes; every subclass has its own."""
@@ -139,6 +129,9 @@ class Module:
                     f"cannot assign '{_type(value)}' object to buffer '{name}' (torch.Tensor or None required)"
                 )
             buffers[name] = value
+        elif buffers is not None and isinstance(value, Buffer):
+            self._forget(name)
+            self.register_buffer(name, value, value.persistent)  # type: ignore[attr-defined]
         else:
             object.__setattr__(self, name, value)
 
@@ -153,7 +146,7 @@ class Module:
         for registry in (self._parameters, self._buffers, self._modules):
             if name in registry:
                 del registry[name]
-                self._non_persistent.discard(name)
+                self._non_persistent_buffers_set.discard(name)
                 return
         object.__delattr__(self, name)
 
@@ -187,7 +180,7 @@ class Module:
             )
         self._buffers[name] = tensor
         if not persistent:
-            self._non_persistent.add(name)
+            self._non_persistent_buffers_set.add(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Adds a submodule under a name."""
@@ -286,161 +279,42 @@ class Module:
             module = found
         return module
 
-    # ---- modes, devices and gradients
-    def train(self, mode: bool = True) -> Any:
-        """Sets training mode here and below; returns the module."""
-        if not isinstance(mode, bool):
-            raise ValueError("training mode is expected to be boolean")
-        for module in self.modules():
-            object.__setattr__(module, "training", mode)
-        return self
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Puts a module at ``target``, a path with points; with ``strict`` only where there is one already."""
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        there = hasattr(parent, name)
+        if strict and not there:
+            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+        if there and not isinstance(getattr(parent, name), Module):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
 
-    def eval(self) -> Any:
-        """Sets evaluation mode; returns the module."""
-        return self.train(False)
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter ``target``, a path with points."""
+        owner, name, value = self._member(target)
+        if not isinstance(value, Parameter):
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return value
 
-    def requires_grad_(self, requires_grad: bool = True) -> Any:
-        """Sets whether the parameters are trained; returns the module."""
-        for parameter in self.parameters():
-            parameter.requires_grad_(requires_grad)
-        return self
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer ``target``, a path with points."""
+        owner, name, value = self._member(target)
+        if name not in owner._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        found: Tensor = value
+        return found
 
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Clears the parameters' gradients."""
-        for parameter in self.parameters():
-            if parameter.grad is not None:
-                parameter.grad = None if set_to_none else parameter.grad.detach().zero_()
-
-    def apply(self, fn: Callable[[Module], None]) -> Any:
-        """Calls ``fn`` on every module, submodules first; returns the module."""
-        for module in self.children():
-            module.apply(fn)
-        fn(self)
-        return self
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
-        """Puts ``fn`` of every parameter, gradient and buffer in its place; parameters stay the objects they are.
-
-        ``fn`` is given the tensors themselves: what it changes in place counts as changed.
-        """
-        for module in self.modules() if recurse else [self]:
-            for name, parameter in module._parameters.items():
-                if parameter is not None:
-                    module._parameters[name] = _applied(fn, parameter)
-            for name, buffer in module._buffers.items():
-                if buffer is not None:
-                    module._buffers[name] = fn(buffer)
-        return self
-
-    def to(self, *args: Any, **kwargs: Any) -> Any:
-        """Moves parameters and buffers to a device, and the floating-point ones to a dtype; returns the module."""
-        wanted = conversion(args, kwargs)
-        if wanted.dtype is not None and not (wanted.dtype.is_floating_point or wanted.dtype.is_complex):
-            raise TypeError(
-                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={wanted.dtype}"
-            )
-
-        def convert(tensor: Tensor) -> Tensor:
-            options: dict[str, Any] = {"dtype": wanted.dtype if tensor.is_floating_point() else None}
-            if wanted.memory_format is not None and tensor.dim() in (4, 5):
-                options["memory_format"] = wanted.memory_format
-            result: Tensor = tensor.to(
-                device=wanted.device or tensor.device, non_blocking=wanted.non_blocking, **options
-            )
-            return result
-
-        return self._apply(convert)
-
-    def cpu(self) -> Any:
-        """Moves everything to the CPU; returns the module."""
-        return self.to("cpu")
-
-    def npu(self, device: Any = None) -> Any:
-        """Moves everything to an NPU; returns the module."""
-        return self._apply(lambda tensor: tensor.npu(device))
-
-    def float(self) -> Any:
-        """Parameters and buffers as float32; returns the module."""
-        return self._apply(lambda tensor: tensor.float() if tensor.is_floating_point() else tensor)
-
-    def double(self) -> Any:
-        """Parameters and buffers as float64; returns the module."""
-        return self._apply(lambda tensor: tensor.double() if tensor.is_floating_point() else tensor)
-
-    def half(self) -> Any:
-        """Parameters and buffers as float16; returns the module."""
-        return self._apply(lambda tensor: tensor.half() if tensor.is_floating_point() else tensor)
-
-    # ---- state
-    def get_extra_state(self) -> Any:
-        """What `state_dict` keeps besides tensors; a subclass that has it defines `set_extra_state`, too."""
-        raise RuntimeError(f"{type(self).__name__} has no extra state: define get_extra_state()")
-
-    def set_extra_state(self, state: Any) -> None:
-        """Takes back what `get_extra_state` gave, in `load_state_dict`."""
-        raise RuntimeError(f"{type(self).__name__} takes no extra state: define set_extra_state(state)")
-
-    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
-        """Parameters and persistent buffers by name, detached unless ``keep_vars``; and extra state."""
-        if args:
-            warnings.warn("Positional args are being deprecated, use kwargs instead.", FutureWarning, stacklevel=2)
-            destination = args[0] if destination is None else destination  # a keyword counts first, as in PyTorch
-            prefix = args[1] if len(args) > 1 and prefix == "" else prefix
-            keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars
-        if not isinstance(prefix, str):
-            raise TypeError(f"state_dict(): argument 'prefix' must be str, not {type(prefix).__name__}")
-        state = OrderedDict() if destination is None else destination
-        for name, value in self._own_state():
-            state[prefix + name] = value if keep_vars else value.detach()
-        if type(self).get_extra_state is not Module.get_extra_state:
-            state[prefix + _EXTRA_STATE] = self.get_extra_state()
-        for name, module in self._modules.items():
-            if module is not None:
-                module.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        return state
-
-    def _own_state(self) -> Iterator[tuple[str, Tensor]]:
-        for name, value in {**self._parameters, **self._buffers}.items():
-            if value is not None and name not in self._non_persistent:
-                yield name, value
-
-    def _expected_state(self, prefix: str = "") -> Iterator[tuple[str, _Place]]:
-        """What `load_state_dict` looks for, by name: tensors to copy into, and methods that take extra state."""
-        for name, value in self._own_state():
-            yield prefix + name, _Place(self, name, value)
-        if type(self).set_extra_state is not Module.set_extra_state:
-            yield prefix + _EXTRA_STATE, _Place(self, _EXTRA_STATE, self.set_extra_state)
-        for name, module in self._modules.items():
-            if module is not None:
-                yield from module._expected_state(f"{prefix}{name}.")
-
-    def load_state_dict(
-        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> IncompatibleKeys:
-        """Copies values into parameters and buffers of the same names, and gives modules their extra state.
-
-        With ``assign`` the given tensors take their places instead, and parameters keep only ``requires_grad``. Raises
-        RuntimeError for a size that does not match, and with ``strict`` for missing and unexpected names.
-        """
-        if not isinstance(state_dict, Mapping):
-            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-        own = dict(self._expected_state())
-        missing = [name for name in own if name not in state_dict]
-        unexpected = [name for name in state_dict if name not in own]
-        faults = []
-        if strict and missing:
-            faults.append("Missing key(s) in state_dict: {}. ".format(", ".join(f'"{name}"' for name in missing)))
-        if strict and unexpected:
-            faults.append("Unexpected key(s) in state_dict: {}. ".format(", ".join(f'"{name}"' for name in unexpected)))
-        for name, place in own.items():
-            if name in state_dict:
-                fault = _load(name, place, state_dict[name], assign)
-                faults += [fault] if fault else []
-        if faults:
-            raise RuntimeError(
-                "Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__, "\n\t".join(faults))
-            )
-        return IncompatibleKeys(missing, unexpected)
+    def _member(self, target: str) -> tuple[Module, str, Any]:
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        if not hasattr(owner, name):
+            raise AttributeError(f"{owner._get_name()} has no attribute `{name}`")
+        return owner, name, getattr(owner, name)
 
     # ---- printing
     def extra_repr(self) -> str:
@@ -456,72 +330,6 @@ class Module:
         if not lines and len(extra) <= 1:
             return f"{self._get_name()}({''.join(extra)})"
         return f"{self._get_name()}(\n  " + "\n  ".join([*extra, *lines]) + "\n)"
-
-
-def _applied(fn: Callable[[Tensor], Tensor], parameter: Parameter) -> Parameter:
-    """The parameter with ``fn`` of its value and of its gradient; another one where the value has left for meta."""
-    grad = parameter.grad
-    with no_grad():
-        value = fn(parameter)
-        result = (
-            _with_value(parameter, value) if _holds(parameter, value) else Parameter(value, parameter.requires_grad)
-        )
-        if grad is not None:
-            value = fn(grad)
-            result.grad = None
-            result.grad = _with_value(grad, value) if _holds(grad, value) else value.requires_grad_(grad.requires_grad)
-    return result
-
-
-def _holds(tensor: Tensor, value: Tensor) -> bool:
-    """Whether ``tensor.data = value`` is possible: on meta there is no memory.
-
-    Raises TypeError for what is no tensor.
-    """
-    if not isinstance(value, Tensor):
-        raise TypeError(f"Module._apply(): the function must return a Tensor, not {type(value).__name__}")
-    return _core.has_compatible_type(tensor, value)
-
-
-def _with_value(tensor: Any, value: Tensor) -> Any:
-    if value is not tensor:
-        tensor.data = value
-    return tensor
-
-
-class _Place(NamedTuple):
-    """Where a value of a state dict goes: a module's tensor of that name, or its method that takes extra state."""
-
-    module: Module
-    name: str
-    target: Any
-
-
-def _load(name: str, place: _Place, given: Any, assign: bool) -> str | None:
-    """Puts what a state dict has for a place there; or says why not."""
-    target = place.target
-    if not isinstance(target, Tensor):
-        target(given)
-        return None
-    if not isinstance(given, Tensor):
-        return (
-            f'While copying the parameter named "{name}", expected torch.Tensor or Tensor-like object from checkpoint '
-            f"but received {type(given)}"
-        )
-    if given.shape != target.shape:
-        return (
-            f"size mismatch for {name}: copying a param with shape {given.shape} from checkpoint, the shape in current "
-            f"model is {target.shape}."
-        )
-    if assign:
-        if isinstance(target, Parameter):
-            given = given if isinstance(given, Parameter) else Parameter(given, target.requires_grad)
-            given.requires_grad_(target.requires_grad)
-        setattr(place.module, place.name, given)
-        return None
-    with no_grad():
-        target.copy_(given)
-    return None
 
 
 def _type(value: Any) -> str:

@@ -47,6 +47,7 @@ class _Affine(Module):
 class _Running(_Affine):
     """What keeps mean and variance of what it has seen while training."""
 
+    _version = 2
     allowed: ClassVar[tuple[int, ...]]  # numbers of dimensions of an input
     running_mean: Tensor | None
     running_var: Tensor | None
@@ -91,6 +92,13 @@ class _Running(_Affine):
         if input.dim() not in self.allowed:
             expected = " or ".join(f"{count}D" for count in self.allowed)
             raise ValueError(f"expected {expected} input (got {input.dim()}D input)")
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], *rest: Any) -> None:
+        key = prefix + "num_batches_tracked"
+        if self.track_running_stats and key not in state_dict and (local_metadata.get("version") or 0) < 2:
+            count = self.num_batches_tracked  # which early versions did not save
+            state_dict[key] = tensor(0) if count is None or count.is_meta else count
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
     def extra_repr(self) -> str:
         """Features and options."""

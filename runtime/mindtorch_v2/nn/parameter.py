@@ -1,4 +1,4 @@
-"""Parameters: tensors that modules own and optimisers change."""
+"""Parameters and buffers: tensors that modules own, trained or not; and those whose shape is not known yet."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 
-__all__ = ["Parameter"]
+__all__ = ["Buffer", "Parameter", "UninitializedTensorMixin", "is_lazy"]
+
+_TensorType: Any = type(Tensor)
 
 
-class _ParameterType(type(Tensor)):  # type: ignore[misc]
+class _ParameterType(_TensorType):  # type: ignore[misc]
     def __call__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         source = _core.alloc((0,)) if data is None else data.detach()
         return Tensor._make_subclass(cls, source, requires_grad)
@@ -26,3 +28,33 @@ class Parameter(Tensor, metaclass=_ParameterType):
         if id(self) not in memo:
             memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
         return memo[id(self)]
+
+
+class _BufferType(_TensorType):  # type: ignore[misc]
+    def __call__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
+        source = _core.alloc((0,)) if data is None else data
+        made: Any = source.detach().requires_grad_(source.requires_grad)
+        made.persistent, made._is_buffer = persistent, True
+        return made
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        marked = cls is Buffer and isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
+        return bool(marked) or super().__instancecheck__(instance)
+
+
+class Buffer(Tensor, metaclass=_BufferType):
+    """``Buffer(data=None, *, persistent=True)``: a tensor that, as a module's attribute, is a buffer of it.
+
+    It is of the class of ``data``, over its memory, and marked: ``isinstance(x, Buffer)`` says so.
+    """
+
+    __torch_function__ = _core.disabled_torch_function
+
+
+class UninitializedTensorMixin:
+    """What tensors without a shape have in common; `is_lazy` knows them by it."""
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter or buffer waits for its shape."""
+    return isinstance(param, UninitializedTensorMixin)
