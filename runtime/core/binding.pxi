@@ -398,6 +398,10 @@ cdef Py_ssize_t take_positional(Signature sig, PyObject** args, Py_ssize_t nargs
     return nargs
 
 
+# What functions call "input", and what they and methods take by the names of NumPy too, as PyTorch does.
+cdef dict OTHER_NAMES = {"input": "self", "axis": "dim", "keepdims": "keepdim", "x": "self", "a": "self", "x1": "self", "x2": "other"}
+
+
 cdef int place_keyword(Signature sig, object name, PyObject* value, Py_ssize_t placed, Bound* bound, bint explain) except -1:
     cdef int i, at = -1
     for i in range(sig.count):
@@ -409,6 +413,8 @@ cdef int place_keyword(Signature sig, object name, PyObject* value, Py_ssize_t p
             if <object>PyTuple_GET_ITEM(sig.names, i) == name:
                 at = i
                 break
+    if at < 0 and bound.mode & BIND_NAMED and OTHER_NAMES.get(name) in sig.names:
+        return place_keyword(sig, OTHER_NAMES[name], value, placed, bound, explain)
     if at < 0 or bound.slots[at] != NULL or at < placed:
         if explain:
             raise unexpected_keyword(sig, name, at)

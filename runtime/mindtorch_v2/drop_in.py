@@ -24,9 +24,7 @@ __all__ = ["install_as_torch", "is_installed_as_torch"]
 _PACKAGE = __name__.rpartition(".")[0]
 _NAME = "torch"
 # PyTorch has a file for each family of modules and each optimizer; here the package has the names of all of them.
-_ELSEWHERE = (
-    ("nn.modules", "nn"),
-)
+_ELSEWHERE = (("nn.modules", "nn"),)
 
 
 class _Here(Loader):

@@ -39,9 +39,12 @@ class autocast:  # noqa: N801  (PyTorch's name)
         self.device = device(device_type).type
         self.fast_dtype = _state.get_autocast_dtype(self.device) if dtype is None else dtype
         fits = self.fast_dtype in [dtypes[name] for name in backend_of(self.device).autocast]
-        if enabled and not fits:
+        there = self.device != "cuda"
+        if enabled and not there:
+            warnings.warn("CUDA is not available: autocast is disabled", stacklevel=2)
+        elif enabled and not fits:
             _warn_of_dtype(self.device)
-        self._enabled = enabled and fits
+        self._enabled = enabled and fits and there
         self._cache_enabled = _state.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         self._outer: list[tuple[bool, Any, bool]] = []
 

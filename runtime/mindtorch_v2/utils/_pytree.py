@@ -498,11 +498,9 @@ def _broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: IsLeaf = N
         return [tree] * treespec.num_leaves
     if treespec.is_leaf():
         return None
-    node = _node_of(tree)
-    if node is None or node.type != treespec.type:
-        return None
-    children, context = node.flatten_fn(tree)
-    if len(children) != treespec.num_children or context != treespec.context:
+    try:
+        children = treespec._children_of(tree)
+    except ValueError:
         return None
     found: list[Any] = []
     for child, spec in zip(children, treespec.children_specs, strict=True):

@@ -1,0 +1,28 @@
+"""``torch.fx``, as far as models ask whether they are being traced by it: there is no symbolic tracing here, so they are not.
+
+What records a program here is ``torch.jit.trace``, ``torch.npu.plan`` and ``torch.npu.NPUGraph``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+__all__ = ["Proxy", "wrap"]
+
+
+class Proxy:
+    """What stands for a value while a program is traced; nothing is an instance of it. To make one raises NotImplementedError."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError("torch.fx does not trace here: record a program with torch.jit.trace")
+
+
+def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
+    """Keeps tracing out of a function, given by itself or by its name: it is returned as it is, since nothing traces.
+
+    Raises RuntimeError for what is neither.
+    """
+    if not (callable(fn_or_name) or isinstance(fn_or_name, str)):
+        raise RuntimeError(f"wrap() takes a function or the name of a global one, got {type(fn_or_name).__name__}")
+    return fn_or_name
