@@ -59,7 +59,7 @@ from .autograd import (
 from .backends._streams import Event, Stream
 from .library import Tag
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
-from .version import __version__
+from .version import __version__ as __version__
 
 __all__ = [
     "Event",

@@ -1,8 +1,9 @@
 """``import torch`` means this runtime: programs and libraries written for PyTorch run as they are.
 
-Python's import system asks the finders of ``sys.meta_path`` for each module (Python's reference, 5.3). The one here answers for
-``torch`` and what is below it with the modules of ``mindtorch_v2`` themselves, not copies, and for the distribution ``torch`` with
-the version whose API this is. What is not there is not found: a library that asks first gets a truthful answer.
+Python's import system asks the finders of ``sys.meta_path`` for each module (Python's reference, 5.3). The one here
+answers for ``torch`` and what is below it with the modules of ``mindtorch_v2`` themselves, not copies, and for the
+distribution ``torch`` with the version whose API this is. What is not there is not found: a library that asks first
+gets a truthful answer.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class _Finder(importlib.metadata.DistributionFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The module that PyTorch's name stands for, or None where there is none (and no other finder is asked in vain)."""
+        """The module that PyTorch's name stands for, or None where there is none."""
         if fullname != _NAME and not fullname.startswith(f"{_NAME}."):
             return None
         name = _name_here(fullname.removeprefix(_NAME).removeprefix("."))
@@ -74,10 +75,10 @@ class _Finder(importlib.metadata.DistributionFinder):
         return ModuleSpec(fullname, _Here(name), is_package=is_package)
 
     def find_distributions(
-        self, context: importlib.metadata.DistributionFinder.Context = importlib.metadata.DistributionFinder.Context()
+        self, context: importlib.metadata.DistributionFinder.Context | None = None
     ) -> Iterable[importlib.metadata.Distribution]:
         """The distribution ``torch``, where it or all are asked for."""
-        return [_Distribution()] if context.name in (None, _NAME) else []
+        return [_Distribution()] if context is None or context.name in (None, _NAME) else []
 
 
 def _version() -> str:
@@ -110,9 +111,10 @@ def is_installed_as_torch() -> bool:
 def install_as_torch() -> None:
     """Makes ``import torch`` mean this runtime, from now on and in this process; again, it does nothing.
 
-    ``import torch.nn.functional``, ``from torch import nn`` and ``importlib.metadata.version("torch")`` follow. What this runtime
-    does not have (``docs/coverage.md`` lists it) is missing there too: ModuleNotFoundError or AttributeError. To be called before
-    anything imports PyTorch, of which it needs nothing; ``python -m mindtorch_v2 run script.py`` does that for a script.
+    ``import torch.nn.functional``, ``from torch import nn`` and ``importlib.metadata.version("torch")`` follow. What
+    this runtime does not have (``docs/coverage.md`` lists it) is missing there too: ModuleNotFoundError or
+    AttributeError. To be called before anything imports PyTorch, of which it needs nothing;
+    ``python -m mindtorch_v2 run script.py`` does that for a script.
 
     Raises:
         RuntimeError: PyTorch itself is imported already.

@@ -1,4 +1,4 @@
-"""``torch.fx``, as far as models ask whether they are being traced by it: there is no symbolic tracing here, so they are not.
+"""``torch.fx``, as far as models ask whether they are being traced by it: nothing traces symbolically here.
 
 What records a program here is ``torch.jit.trace``, ``torch.npu.plan`` and ``torch.npu.NPUGraph``.
 """
@@ -12,7 +12,7 @@ __all__ = ["Proxy", "wrap"]
 
 
 class Proxy:
-    """What stands for a value while a program is traced; nothing is an instance of it. To make one raises NotImplementedError."""
+    """What stands for a value while a program is traced; there are none: to make one raises NotImplementedError."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError("torch.fx does not trace here: record a program with torch.jit.trace")

@@ -67,5 +67,6 @@ def test_a_script(form: tuple[str, ...], child_env: dict[str, str], tmp_path: Pa
 
 def test_what_is_no_script(child_env: dict[str, str], tmp_path: Path) -> None:
     ran = python("-m", "mindtorch_v2", "run", "none.py", env=child_env, cwd=tmp_path)
-    assert ran.returncode == 2 and "there is no script none.py" in ran.stderr
+    assert ran.returncode == 2
+    assert "there is no script none.py" in ran.stderr
     assert "train.py" in python("-m", "mindtorch_v2", "run", "--help", env=child_env).stdout

@@ -21,7 +21,7 @@ BRANCHES: tuple[Callable[[list[Any]], Any], ...] = (
     tuple,
     lambda items: {f"k{i}": item for i, item in enumerate(items)},
     lambda items: OrderedDict((i, item) for i, item in enumerate(items)),
-    lambda items: defaultdict(list, {i: item for i, item in enumerate(items)}),
+    lambda items: defaultdict(list, dict(enumerate(items))),
     lambda items: deque(items, 7),
     lambda items: Named(items, None),
 )

@@ -1,7 +1,7 @@
 """Nested containers, taken apart and put together, as ``torch.utils._pytree``.
 
-What nests is what a registry says: tuples (named ones too, and results with names), lists, dicts, deques and sizes, of these very
-types, and what programs register. Any other object is a leaf. A `TreeSpec` is what remains of a tree without its leaves.
+What nests is what a registry says: tuples (named ones too, and results with names), lists, dicts, deques and sizes, of
+these very types, and what programs register. Any other object is a leaf. A `TreeSpec` is a tree without its leaves.
 """
 
 from __future__ import annotations
@@ -118,9 +118,9 @@ def register_pytree_node(
 ) -> None:
     """Makes objects of a class nodes, whose children are looked into; subclasses stay leaves.
 
-    ``flatten_fn(obj)`` gives the children and what else there is to know, ``unflatten_fn(children, context)`` an object again;
-    ``flatten_with_keys_fn`` as the first, with a key beside each child. Specs are not written to files: what is said for that is
-    taken, and not used. Raises ValueError for a class that is registered.
+    ``flatten_fn(obj)`` gives the children and what else there is to know, ``unflatten_fn(children, context)`` an object
+    again; ``flatten_with_keys_fn`` as the first, with a key beside each child. Specs are not written to files: what is
+    said for that is taken, and not used. Raises ValueError for a class that is registered.
     """
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
@@ -178,7 +178,7 @@ class ConstantNode:
 
 
 def register_constant(cls: type) -> None:
-    """Makes objects of a class part of the spec: nodes without children. TypeError unless they are compared by value, and hash."""
+    """Makes objects of a class part of the spec: nodes without children. TypeError unless they compare and hash."""
     for method in ("__eq__", "__hash__"):
         if getattr(cls, method) in (None, getattr(object, method)):
             raise TypeError(f"register_constant(cls) expects `cls` to have a non-default `{method}` implementation.")
@@ -513,7 +513,7 @@ def _broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: IsLeaf = N
 
 # ---------------------------------------------------------------- with the way to each leaf
 def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, Any]]:
-    """Each leaf with the keys that lead to it. ValueError for a node that was registered without ``flatten_with_keys_fn``."""
+    """Each leaf with the keys that lead to it. ValueError for a node registered without ``flatten_with_keys_fn``."""
     return list(_with_paths((), tree, is_leaf))
 
 
