@@ -120,7 +120,9 @@ class ModuleMoves:
 
     def cuda(self, device: Any = None) -> Any:
         """Moves everything to a CUDA device; returns the module."""
-        return self.to("cuda" if device is None else _core.device("cuda", device) if isinstance(device, int) else device)
+        return self.to(
+            "cuda" if device is None else _core.device("cuda", device) if isinstance(device, int) else device
+        )
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Any:
         """Parameters and buffers on a device, with nothing in them: not copied; returns the module."""

@@ -78,7 +78,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             if input_.size(0) != target_.size(0):
                 raise RuntimeError("Input and target should have the same size in the batch dimension.")
             if input_.dim() != 2:
-                raise RuntimeError(f"1D target tensor expects 2D input tensors, but found inputs with size {input_.size()}")
+                raise RuntimeError(
+                    f"1D target tensor expects 2D input tensors, but found inputs with size {input_.size()}"
+                )
         elif target_.dim() != 0:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         elif input_.dim() != 1:

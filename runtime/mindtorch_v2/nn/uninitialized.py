@@ -19,7 +19,9 @@ _ALLOWED = frozenset(
 )
 _OPERATORS = tuple(
     f"__{form}{name}__" for name in "add and floordiv mod mul or pow sub truediv xor".split() for form in ("", "r", "i")
-) + tuple(f"__{n}__" for n in "abs bool contains eq float ge getitem gt int invert iter le len lt matmul ne neg".split())
+) + tuple(
+    f"__{n}__" for n in "abs bool contains eq float ge getitem gt int invert iter le len lt matmul ne neg".split()
+)
 
 
 class _Uninitialized(UninitializedTensorMixin):
