@@ -17,6 +17,7 @@ from . import (
     rnn,
     sparse,
     spatial,
+    utils,
 )
 from .activations import *  # noqa: F403
 from .adaptive import AdaptiveLogSoftmaxWithLoss
@@ -89,6 +90,7 @@ __all__ = [
     "functional",
     "init",
     "modules",
+    "utils",
     *activations.__all__,
     *attention.__all__,
     *convolutions.__all__,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from .._core import Tensor
@@ -14,6 +15,7 @@ from .._ops import ops
 from . import functional, init
 from .module import Module
 from .parameter import Parameter
+from .utils.rnn import PackedSequence
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
@@ -63,6 +65,7 @@ def _lstm_step(x: Tensor, state: State, weights: Weights) -> State:
 
 
 Step = Callable[[Tensor, State, Weights], State]
+Along = Callable[[Any, State, int, bool], tuple[Any, State]]  # what is read, states, cell, backwards -> as `_along`
 
 
 # ---------------------------------------------------------------- cells
@@ -290,8 +293,10 @@ class RNNBase(Module):
         found: list[Tensor | None] = [getattr(self, name) for name in self._names[cell]]
         return found if self.bias else [*found[:2], None, None, *found[2:]]
 
-    def _run(self, input: Tensor, hx: Any) -> tuple[Tensor, State]:
+    def _run(self, input: Any, hx: Any) -> tuple[Any, State]:
         """The last layer's states at every step, and those of all layers after the last one."""
+        if isinstance(input, PackedSequence):
+            return self._run_packed(input, hx)
         if input.dim() not in (2, 3):
             raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead")
         if input.size(-1) != self.input_size:
@@ -300,23 +305,42 @@ class RNNBase(Module):
             )
         single = input.dim() == 2
         x = input.unsqueeze(1) if single else input.transpose(0, 1) if self.batch_first else input
-        states = self._start(x, hx, single)
+        states = self._start(x, x.size(1), hx, single)
+        x, ends = self._through_layers(x, states, self._along)
+        if single:
+            return x.squeeze(1), tuple(end.squeeze(1) for end in ends)
+        return (x.transpose(0, 1) if self.batch_first else x), ends
+
+    def _run_packed(self, input: PackedSequence, hx: Any) -> tuple[PackedSequence, State]:
+        """As `_run`; the states given and returned are in the order that the sequences had before they were sorted."""
+        sizes: list[int] = input.batch_sizes.tolist()
+        if input.data.size(-1) != self.input_size:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.data.size(-1)}"
+            )
+        states = self._start(input.data, sizes[0], hx, False)
+        if hx is not None and input.sorted_indices is not None:
+            states = tuple(each.index_select(1, input.sorted_indices) for each in states)
+        data, ends = self._through_layers(input.data, states, partial(self._along_packed, sizes))
+        if input.unsorted_indices is not None:
+            ends = tuple(each.index_select(1, input.unsorted_indices) for each in ends)
+        return PackedSequence(data, *input[1:]), ends
+
+    def _through_layers(self, x: Any, states: State, along: Along) -> tuple[Any, State]:
+        """All layers and directions over what a layer reads, ``along`` it one by one; as `_run` returns."""
         directions = 2 if self.bidirectional else 1
         last: list[State] = []
         for layer in range(self.num_layers):
             outputs = []
             for direction in range(directions):
                 cell = layer * directions + direction
-                seen, state = self._along(x, tuple(each[cell] for each in states), cell, bool(direction))
+                seen, state = along(x, tuple(each[cell] for each in states), cell, bool(direction))
                 outputs.append(seen)
                 last.append(state)
             x = outputs[0] if directions == 1 else ops.aten.cat(outputs, -1)
             if self.dropout and layer < self.num_layers - 1:
                 x = functional.dropout(x, self.dropout, self.training)
-        ends = tuple(ops.aten.stack([state[number] for state in last]) for number in range(self.states))
-        if single:
-            return x.squeeze(1), tuple(end.squeeze(1) for end in ends)
-        return (x.transpose(0, 1) if self.batch_first else x), ends
+        return x, tuple(ops.aten.stack([state[number] for state in last]) for number in range(self.states))
 
     def _along(self, x: Tensor, state: State, cell: int, backwards: bool) -> tuple[Tensor, State]:
         """One cell over a sequence: its states at every step, and the last one."""
@@ -328,12 +352,32 @@ class RNNBase(Module):
             seen[at] = state[0]
         return ops.aten.stack(seen), state
 
-    def _start(self, x: Tensor, hx: Any, single: bool) -> State:
+    def _along_packed(
+        self, sizes: list[int], data: Tensor, state: State, cell: int, backwards: bool
+    ) -> tuple[Tensor, State]:
+        """As `_along`, over packed data: sequences leave as they end; backwards they join at their ends."""
+        step, weights = self.steps[self.mode], self._weights(cell)
+        parts = data.split(sizes)
+        seen: list[Any] = [None] * len(sizes)
+        first, gone = state, []
+        state = tuple(each[: sizes[-1] if backwards else sizes[0]] for each in first)
+        for at in reversed(range(len(sizes))) if backwards else range(len(sizes)):
+            count, size = state[0].size(0), sizes[at]
+            if size < count:
+                gone.append(tuple(each[size:] for each in state))
+                state = tuple(each[:size] for each in state)
+            elif size > count:
+                state = tuple(ops.aten.cat([s, each[count:size]]) for s, each in zip(state, first, strict=True))
+            state = step(parts[at], state, weights)
+            seen[at] = state[0]
+        whole = [state, *reversed(gone)]  # the longest first
+        return ops.aten.cat(seen), tuple(ops.aten.cat([s[number] for s in whole]) for number in range(self.states))
+
+    def _start(self, x: Tensor, batch: int, hx: Any, single: bool) -> State:
         """The states that are given, checked, or zeros."""
         cells = self.num_layers * (2 if self.bidirectional else 1)
         sizes = [self.proj_size or self.hidden_size, self.hidden_size][: self.states]
         if hx is None:
-            batch = x.size(1)
             return tuple(zeros(cells, batch, size, dtype=x.dtype, device=x.device) for size in sizes)
         given = (hx,) if isinstance(hx, Tensor) else tuple(hx)
         for index, (each, size) in enumerate(zip(given, sizes, strict=True)):
@@ -343,7 +387,7 @@ class RNNBase(Module):
                     f"For {'unbatched' if single else 'batched'} {dims} input, {which} should also be {dims} but got "
                     f"{each.dim()}-D tensor"
                 )
-            expected = (cells, size) if single else (cells, x.size(1), size)
+            expected = (cells, size) if single else (cells, batch, size)
             if tuple(each.shape) != expected:
                 which = "hidden" if self.states == 1 else f"hidden[{index}]"
                 raise RuntimeError(f"Expected {which} size {expected}, got {list(each.size())}")
