@@ -296,14 +296,14 @@ class Module(ModuleState, ModuleMoves):
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter ``target``, a path with points."""
-        _owner, name, value = self._member(target)
+        owner, name, value = self._member(target)
         if not isinstance(value, Parameter):
             raise AttributeError(f"`{name}` is not an nn.Parameter")
         return value
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer ``target``, a path with points."""
-        _owner, name, value = self._member(target)
+        owner, name, value = self._member(target)
         if name not in owner._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
         found: Tensor = value
