@@ -183,3 +183,27 @@ def test_hooks() -> None:
         return [result, seen, layer(torch.tensor([3.0])).tolist()]
 
     assert run(ours) == run(pytorch)
+
+
+def test_what_is_set_again_keeps_its_place() -> None:
+    def names(torch: Any) -> list[Any]:
+        made = torch.nn.Module()
+        made.a, made.b = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)
+        made.p, made.q = (torch.nn.Parameter(torch.ones(size)) for size in (1, 2))
+        made.r, made.s = torch.nn.Buffer(torch.ones(3)), torch.nn.Buffer(torch.ones(4))
+        made.a, made.p, made.r = (
+            torch.nn.Linear(5, 1),
+            torch.nn.Parameter(torch.ones(6)),
+            torch.nn.Buffer(torch.ones(7)),
+        )
+        first = [(name, value.shape) for name, value in made.state_dict().items()]
+        made.q, made.s, made.b = torch.nn.Identity(), torch.nn.Parameter(torch.ones(8)), None
+        del made.b
+        made.b = torch.nn.Parameter(torch.ones(9))
+        return [
+            first,
+            [(name, value.shape) for name, value in made.state_dict().items()],
+            [n for n, _ in made.named_modules()],
+        ]
+
+    assert names(ours) == names(pytorch)

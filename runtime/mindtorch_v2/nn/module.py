@@ -105,10 +105,10 @@ class Module(ModuleState, ModuleMoves):
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         parameters, buffers, modules = registries
         if isinstance(value, Parameter):
-            self._forget(name)
+            self._forget(name, "_parameters")
             self.register_parameter(name, value)
         elif isinstance(value, Module):
-            self._forget(name)
+            self._forget(name, "_modules")
             assert modules is not None
             modules[name] = value
         elif parameters is not None and name in parameters:
@@ -130,7 +130,7 @@ class Module(ModuleState, ModuleMoves):
                 )
             buffers[name] = value
         elif buffers is not None and isinstance(value, Buffer):
-            self._forget(name)
+            self._forget(name, "_buffers")
             self.register_buffer(name, value, value.persistent)  # type: ignore[attr-defined]
         else:
             object.__setattr__(self, name, value)
@@ -153,10 +153,12 @@ class Module(ModuleState, ModuleMoves):
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
 
-    def _forget(self, name: str) -> None:
+    def _forget(self, name: str, kept: str) -> None:
+        """Takes a name from all registries but one: what is there in its place keeps that, and the order."""
         self.__dict__.pop(name, None)
-        for registry in (self._parameters, self._buffers, self._modules):
-            registry.pop(name, None)
+        for registry in ("_parameters", "_buffers", "_modules"):
+            if registry != kept:
+                self.__dict__[registry].pop(name, None)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Adds a parameter under a name; None keeps the name for one that does not exist."""
