@@ -146,6 +146,7 @@ ERRORS = {
     "no init": lambda torch: type(
         "M", (torch.nn.Module,), {"__init__": lambda s: setattr(s, "x", torch.nn.Linear(1, 1))}
     )(),
+    "a module for a parameter": lambda torch: setattr(torch.nn.Linear(1, 1), "weight", torch.nn.Identity()),
     "no forward": lambda torch: torch.nn.Module()(1),
     "name": lambda torch: torch.nn.Module().register_buffer("a.b", None),
     "not a parameter": lambda torch: setattr(torch.nn.Linear(1, 1), "weight", torch.ones(1, 1)),
@@ -166,6 +167,7 @@ def test_errors(name: str) -> None:
         "target",
         "batch",
         "no forward",
+        "a module for a parameter",
         "not a parameter",
     ):  # worded with more, or with PyTorch's type names
         assert str(mine) == str(theirs)
@@ -197,9 +199,7 @@ def test_what_is_set_again_keeps_its_place() -> None:
             torch.nn.Buffer(torch.ones(7)),
         )
         first = [(name, value.shape) for name, value in made.state_dict().items()]
-        made.q, made.s, made.b = torch.nn.Identity(), torch.nn.Parameter(torch.ones(8)), None
-        del made.b
-        made.b = torch.nn.Parameter(torch.ones(9))
+        made.s = torch.nn.Parameter(torch.ones(8))
         return [
             first,
             [(name, value.shape) for name, value in made.state_dict().items()],

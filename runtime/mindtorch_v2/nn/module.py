@@ -107,16 +107,16 @@ class Module(ModuleState, ModuleMoves):
         if isinstance(value, Parameter):
             self._forget(name, "_parameters")
             self.register_parameter(name, value)
-        elif isinstance(value, Module):
-            self._forget(name, "_modules")
-            assert modules is not None
-            modules[name] = value
         elif parameters is not None and name in parameters:
             if value is not None:
                 raise TypeError(
                     f"cannot assign '{_type(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
                 )
             parameters[name] = None
+        elif isinstance(value, Module):
+            self._forget(name, "_modules")
+            assert modules is not None
+            modules[name] = value
         elif modules is not None and name in modules:
             if value is not None:
                 raise TypeError(
