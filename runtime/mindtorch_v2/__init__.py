@@ -120,6 +120,7 @@ _LAZY = frozenset(
         "linalg",
         "masked",
         "mps",
+        "multiprocessing",
         "nn",
         "npu",
         "optim",
