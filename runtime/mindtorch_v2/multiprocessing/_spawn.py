@@ -116,9 +116,7 @@ class ProcessContext:
             return ProcessExitedException(
                 f"process {number} terminated with signal {name}", number, process.pid, code, name
             )
-        return ProcessExitedException(
-            f"process {number} terminated with exit code {code}", number, process.pid, code
-        )
+        return ProcessExitedException(f"process {number} terminated with exit code {code}", number, process.pid, code)
 
 
 def start_processes(

@@ -46,9 +46,7 @@ class _Worker:
 class Workers:
     """Several workers, and which batches they are at."""
 
-    def __init__(
-        self, job: Job, context: Any, ahead: int, timeout: float, persistent: bool, in_order: bool
-    ) -> None:
+    def __init__(self, job: Job, context: Any, ahead: int, timeout: float, persistent: bool, in_order: bool) -> None:
         self._ahead, self._timeout, self._persistent, self._in_order = ahead, timeout, persistent, in_order
         self._workers: list[_Worker] = []
         self._fresh, self._ended = True, False
@@ -158,7 +156,9 @@ class Workers:
         worker.active = False
         worker.process.join(CHECK_INTERVAL)
         code, pid = worker.process.exitcode, worker.process.pid
-        how = f"killed by signal: {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
+        how = (
+            f"killed by signal: {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
+        )
         return RuntimeError(f"DataLoader worker (pid(s) {pid}) exited unexpectedly ({how})")
 
     def end(self) -> None:

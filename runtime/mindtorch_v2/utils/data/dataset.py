@@ -214,4 +214,6 @@ def random_split(
     if sum(sizes) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     order = randperm(sum(sizes), generator=generator).tolist()
-    return [Subset(dataset, order[end - size : end]) for end, size in zip(itertools.accumulate(sizes), sizes, strict=True)]
+    return [
+        Subset(dataset, order[end - size : end]) for end, size in zip(itertools.accumulate(sizes), sizes, strict=True)
+    ]
