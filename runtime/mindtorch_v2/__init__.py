@@ -124,6 +124,7 @@ _LAZY = frozenset(
         "linalg",
         "masked",
         "mps",
+        "multiprocessing",
         "nn",
         "npu",
         "optim",

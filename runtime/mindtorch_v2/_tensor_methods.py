@@ -14,6 +14,7 @@ from ._creation import tensor
 from ._hooks import hooks
 from ._numbers import PYTHON_TYPES
 from ._ops import ops
+from ._shared_memory import is_shared, share_memory_
 from ._type_info import layout, strided
 from .backends._pinned import is_pinned, pin_memory
 from .overrides import overridable_property
@@ -295,6 +296,8 @@ def layout_of(self: Tensor) -> layout:
 _METHODS: dict[str, Any] = {
     "pin_memory": pin_memory,
     "is_pinned": is_pinned,
+    "is_shared": is_shared,
+    "share_memory_": share_memory_,
     "to": to,
     "cpu": cpu,
     "npu": npu,

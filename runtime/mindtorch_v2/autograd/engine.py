@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,11 +13,32 @@ from .._ops import ops
 from ..overrides import handle_torch_function
 from .graph import GradientEdge
 
-__all__ = ["backward", "grad"]
+__all__ = ["backward", "gives_to_chosen_inputs", "grad"]
 
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 Inputs = Tensors | dict[Any, Tensor]
 OptionalTensors = Tensor | Sequence[Tensor | None] | None
+
+
+class _Passes(threading.local):
+    to_chosen = False  # whether this thread runs a pass that gives gradients to chosen inputs alone
+
+
+_passes = _Passes()
+
+
+def gives_to_chosen_inputs() -> bool:
+    """Whether this thread runs a pass of `grad`, or of `backward` with ``inputs``: other leaves get no gradient."""
+    return _passes.to_chosen
+
+
+def _run(*args: Any, **options: Any) -> Any:
+    """A pass that gives gradients to chosen inputs."""
+    before, _passes.to_chosen = _passes.to_chosen, True
+    try:
+        return _core.run_backward(*args, **options)
+    finally:
+        _passes.to_chosen = before
 
 
 def backward(
@@ -58,7 +80,8 @@ def backward(
         return
     retain = create_graph if retain_graph is None else retain_graph
     starts = _gradients(grad_tensors, "grad_tensors", len(roots))
-    _core.run_backward(roots, starts, retain, create_graph, chosen, accumulate_inputs=chosen is not None)
+    run = _core.run_backward if chosen is None else _run
+    run(roots, starts, retain, create_graph, chosen, accumulate_inputs=chosen is not None)
 
 
 def grad(
@@ -116,7 +139,7 @@ def _grad(
     materialize_grads: bool,
 ) -> tuple[Any, ...]:
     retain = create_graph if retain_graph is None else retain_graph
-    found: tuple[Any, ...] = _core.run_backward(roots, starts, retain, create_graph, chosen, allow_unused)
+    found: tuple[Any, ...] = _run(roots, starts, retain, create_graph, chosen, allow_unused)
     if materialize_grads:
         return tuple(_zeros_like(i, create_graph) if g is None else g for i, g in zip(chosen, found, strict=True))
     return found
