@@ -50,7 +50,7 @@ struct Job {
   }
 };
 
-thread_local bool within = false;  // a part of a range
+thread_local Job* mine = nullptr;  // what the thread has a part of
 
 class Pool {
  public:
@@ -65,9 +65,9 @@ class Pool {
       round_.fetch_add(1, std::memory_order_release);
     }
     wake_.notify_all();
-    within = true;
+    mine = job;
     job->work();
-    within = false;
+    mine = nullptr;
     {
       std::lock_guard<std::mutex> guard(mutex_);
       job_ = nullptr;  // threads that wake up now come too late, and are not waited for
@@ -94,7 +94,6 @@ class Pool {
   }
 
   void serve(uint64_t seen) {
-    within = true;
     for (;;) {
       for (int i = 0; i < kSpins && round_.load(std::memory_order_acquire) == seen; ++i) relax();
       Job* job = nullptr;
@@ -107,7 +106,9 @@ class Pool {
         job = job_;
         busy_.fetch_add(1, std::memory_order_relaxed);
       }
+      mine = job;
       job->work();
+      mine = nullptr;
       if (busy_.fetch_sub(1, std::memory_order_acq_rel) > 1) continue;
       std::lock_guard<std::mutex> guard(mutex_);  // the caller looks at `busy_` with it, too
       done_.notify_one();
@@ -153,7 +154,9 @@ std::atomic<int>& thread_count() {
 
 }  // namespace
 
-int threads() { return within ? 1 : thread_count().load(std::memory_order_relaxed); }
+bool is_stopped() { return mine != nullptr && mine->status.load(std::memory_order_relaxed) != MT_OK; }
+
+int threads() { return mine != nullptr ? 1 : thread_count().load(std::memory_order_relaxed); }
 
 int run_parallel(int64_t n, int64_t grain, RangeFn fn, void* body) {
   const int64_t most = threads();
