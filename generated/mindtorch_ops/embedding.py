@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import any_of, empty, none_of
+from mindtorch_v2.library.definitions import any_of, desc, empty, i64, none_of
+from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
     "_embedding_bag",
@@ -22,6 +23,7 @@ __all__ = [
 ]
 
 _lib = Library("aten", "FRAGMENT")
+_libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relative_to=__file__)
 
 
 @_lib.operator(
@@ -41,8 +43,8 @@ def _embedding_default(op, weight, indices, sparse):
         message="embedding(sparse=True): sparse gradients are not supported; gradients are dense",
         error=NotImplementedError,
     )
-    op.returns(empty(indices.shape + [weight.size(1)], weight.dtype, weight))
-    op.python("mindtorch_v2.kernels.embedding:embedding")
+    out = op.returns(empty(indices.shape + [weight.size(1)], weight.dtype, weight))
+    op.launch("CPU", _libmindtorch_cpu["mt_index_select"], desc(weight), i64(0), desc(indices), desc(out))
     op.backward(
         "mindtorch_v2.kernels.embedding:embedding_gradient",
         setup_context="mindtorch_v2.kernels.embedding:embedding_setup",

@@ -57,6 +57,7 @@ from .autograd import (
     set_grad_enabled,
 )
 from .backends._streams import Event, Stream
+from .backends._threads import get_num_interop_threads, get_num_threads, set_num_interop_threads, set_num_threads
 from .library import Tag
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .version import __version__ as __version__
@@ -79,6 +80,8 @@ __all__ = [
     "get_default_device",
     "get_default_dtype",
     "get_device_module",
+    "get_num_interop_threads",
+    "get_num_threads",
     "get_rng_state",
     "inference_mode",
     "initial_seed",
@@ -97,6 +100,8 @@ __all__ = [
     "set_default_device",
     "set_default_dtype",
     "set_grad_enabled",
+    "set_num_interop_threads",
+    "set_num_threads",
     "set_rng_state",
 ]
 

@@ -235,8 +235,7 @@ BINARY_WITH(ThresholdBackward, threshold, b <= threshold ? T(0) : a)
 BINARY(SigmoidBackward, a*(T(1) - b) * b)
 BINARY(TanhBackward, a*(T(1) - b * b))
 BINARY(SiluBackward, a* vsigmoid(b) * (T(1) + b * (T(1) - vsigmoid(b))))
-BINARY(GeluBackward, a*(T(0.5) * (T(1) + verf(b * T(0.70710678118654752440))) +
-                        b * T(0.39894228040143267794) * vexp(T(-0.5) * b * b)))
+BINARY(GeluBackward, a*(vnormal(b) + b * T(0.39894228040143267794) * vexp(T(-0.5) * b * b)))
 struct GeluTanhBackward {
   explicit GeluTanhBackward(const double*) {}
   template <class T>

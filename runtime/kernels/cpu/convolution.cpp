@@ -4,8 +4,10 @@
 #include <initializer_list>
 #include <memory>
 #include <new>
+#include <type_traits>
 
 #include "matmul.h"
+#include "threads.h"
 
 namespace mt {
 namespace {
@@ -22,6 +24,12 @@ struct Geometry {
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t positions() const { return out[0] * out[1] * out[2]; }
   int64_t rows() const { return out[0] * out[1]; }
+  // Whether the gradient of the input is a convolution.
+  bool turns() const {
+    for (int d = 0; d < 3; ++d)
+      if (stride[d] != 1 || dilation[d] * (kernel[d] - 1) < padding[d]) return false;
+    return true;
+  }
   // Whether the input is the matrix of patches as it is.
   bool is_pointwise() const {
     for (int d = 0; d < 3; ++d)
@@ -95,6 +103,107 @@ struct Scatter {
     return MT_OK;
   }
 };
+
+// The patches of a group's channels as the second operand of a product that packs itself: from channels with their padding, so
+// that every element is there, and a line of a panel is a few runs of it.
+template <class T>
+struct Patches {
+  const Geometry* g;
+  const T* padded;      // (channels, extent[0], extent[1], extent[2])
+  int64_t extent[3];
+
+  static constexpr int kWidest = 64;  // of panels
+  struct Run {
+    int to, count;
+    int64_t from;
+  };
+
+  // The runs of the output's rows in a panel of columns from `column` on.
+  MT_INLINE int runs_of(int64_t column, int count, Run* runs) const {
+    int found = 0;
+    for (int at = 0; at < count;) {
+      const int64_t row = (column + at) / g->out[2], x = (column + at) % g->out[2];
+      const int64_t z = row / g->out[1] * g->stride[0], y = row % g->out[1] * g->stride[1];
+      const int length = int(std::min<int64_t>(count - at, g->out[2] - x));
+      runs[found++] = {at, length, (z * extent[1] + y) * extent[2] + x * g->stride[2]};
+      at += length;
+    }
+    return found;
+  }
+
+  MT_INLINE static int run(const void* data, int64_t row, int64_t depth, int64_t column, int64_t columns, int width, T* out) {
+    const Patches& p = *static_cast<const Patches*>(data);
+    const Geometry& g = *p.g;
+    const int64_t plane = p.extent[0] * p.extent[1] * p.extent[2], step = g.stride[2], taps = g.taps();
+    Run runs[kWidest];
+    for (int64_t j = 0; j < columns; j += width, out += depth * width) {
+      const int count = int(std::min<int64_t>(width, columns - j));
+      const int found = p.runs_of(column + j, count, runs);
+      const bool whole = found == 1 && count == width && step == 1;
+      for (int64_t k = 0; k < depth; ++k) {
+        const int64_t tap = (row + k) % taps;
+        const int64_t at[3] = {tap / (g.kernel[1] * g.kernel[2]), tap / g.kernel[2] % g.kernel[1], tap % g.kernel[2]};
+        const T* from = p.padded + (row + k) / taps * plane + at[2] * g.dilation[2] +
+                        (at[0] * g.dilation[0] * p.extent[1] + at[1] * g.dilation[1]) * p.extent[2];
+        T* to = out + k * width;
+        if (whole) {
+          std::memcpy(to, from + runs[0].from, size_t(width) * sizeof(T));
+          continue;
+        }
+        for (int r = 0; r < found; ++r)
+          for (int i = 0; i < runs[r].count; ++i) to[runs[r].to + i] = from[runs[r].from + i * step];
+        for (int i = count; i < width; ++i) to[i] = 0;
+      }
+    }
+    return MT_OK;
+  }
+};
+
+// The convolution of one image's group with `filters`, added to `output`.
+template <class T>
+int forward(const Geometry& g, const T* input, const T* filters, T* output) {
+  static const auto pack = PerIsa<Patches<T>, const void*, int64_t, int64_t, int64_t, int64_t, int, T*>::pick();
+  const Matrix<const T> weight{filters, g.channels * g.taps(), 1};
+  const Matrix<T> out{output, g.positions(), 1};
+  const Size size{g.filters, g.positions(), g.channels * g.taps()};
+  if (g.is_pointwise()) return product<T>(size, weight, {input, g.positions(), 1}, out, 1);
+  Patches<T> patches{&g, input, {}};
+  bool is_padded = false;
+  for (int d = 0; d < 3; ++d) {
+    patches.extent[d] = g.size[d] + 2 * g.padding[d];
+    is_padded = is_padded || g.padding[d] != 0;
+  }
+  std::unique_ptr<T[]> memory;
+  if (is_padded) {
+    const int64_t* e = patches.extent;
+    memory.reset(new (std::nothrow) T[size_t(g.channels * e[0] * e[1] * e[2])]());
+    if (!memory) return MT_ERROR_MEMORY;
+    patches.padded = memory.get();
+    for (int64_t row = 0; row < g.channels * g.size[0] * g.size[1]; ++row) {
+      const int64_t y = row % g.size[1], z = row / g.size[1] % g.size[0], c = row / g.size[1] / g.size[0];
+      T* to = memory.get() + ((c * e[0] + z + g.padding[0]) * e[1] + y + g.padding[1]) * e[2] + g.padding[2];
+      std::memcpy(to, input + row * g.size[2], size_t(g.size[2]) * sizeof(T));
+    }
+  }
+  return product_of<T>(size, weight, {pack, &patches}, out);
+}
+
+// The gradient of the input of a convolution of step 1 is one itself: of the output's gradient with the filters turned round.
+template <class T>
+int input_gradient(const Geometry& g, T* input, const T* filters, const T* output) {
+  Geometry turned = g;
+  std::swap(turned.channels, turned.filters);
+  std::swap(turned.size, turned.out);
+  for (int d = 0; d < 3; ++d) turned.padding[d] = g.dilation[d] * (g.kernel[d] - 1) - g.padding[d];
+  const int64_t taps = g.taps();
+  std::unique_ptr<T[]> memory(new (std::nothrow) T[size_t(g.channels * g.filters * taps)]);
+  if (!memory) return MT_ERROR_MEMORY;
+  for (int64_t c = 0; c < g.channels; ++c)
+    for (int64_t f = 0; f < g.filters; ++f)
+      for (int64_t tap = 0; tap < taps; ++tap)
+        memory[size_t((c * g.filters + f) * taps + tap)] = filters[(f * g.channels + c) * taps + taps - 1 - tap];
+  return forward(turned, output, memory.get(), input);
+}
 
 enum What : int64_t { kOutput, kInputGradient, kWeightGradient };
 
@@ -171,10 +280,19 @@ int group(const Geometry& g, What what, T* input, T* weight, T* output) {
 }
 
 template <class T>
+int one_group(const Geometry& g, What what, T* input, T* weight, T* output) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (what == kOutput) return forward(g, input, weight, output);
+    if (what == kInputGradient && g.turns()) return input_gradient(g, input, weight, output);
+  }
+  return group(g, what, input, weight, output);
+}
+
+template <class T>
 int convolve(const Geometry& g, What what, void* input_, void* weight_, void* output_) {
   static const auto direct = PerIsa<Direct<T>, const Geometry*, What, T*, T*, T*>::pick();
   const int64_t positions = g.positions();
-  for (int64_t n = 0; n < g.batch; ++n)
+  const auto image = [&](int64_t n) -> int {
     for (int64_t k = 0; k < g.groups; ++k) {
       T* input = static_cast<T*>(input_) + (n * g.groups + k) * g.channels * g.plane();
       T* weight = static_cast<T*>(weight_) + k * g.filters * g.channels * g.taps();
@@ -184,11 +302,20 @@ int convolve(const Geometry& g, What what, void* input_, void* weight_, void* ou
           for (int64_t c = 0; c < g.channels; ++c)
             direct(&g, what, input + c * g.plane(), weight + (f * g.channels + c) * g.taps(), output + f * positions);
         if (mt_interrupted()) return MT_ERROR_INTERRUPTED;
-      } else if (int status = group(g, what, input, weight, output)) {
+      } else if (int status = one_group(g, what, input, weight, output)) {
         return status;
       }
     }
-  return MT_OK;
+    return MT_OK;
+  };
+  // Images side by side, but for the gradient of the filters, which all of them add to: there the products are cut.
+  const int64_t cost = positions * g.groups * g.filters * g.channels * g.taps();
+  const bool together = what != kWeightGradient && g.batch >= threads();
+  return parallel(g.batch, together ? rows_grain(cost) : g.batch, [&](int64_t first, int64_t last) -> int {
+    for (; first < last; ++first)
+      if (int status = image(first)) return status;
+    return MT_OK;
+  });
 }
 
 }  // namespace

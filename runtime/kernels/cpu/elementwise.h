@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "tensor.h"
+#include "threads.h"
 
 namespace mt {
 
@@ -108,6 +109,13 @@ struct Cursor {
     }
   }
 
+  template <int N>
+  char* address(const Walk<N>& walk, int k) const {
+    int64_t offset = 0;
+    for (int d = 0; d < walk.ndim; ++d) offset += index[d] * walk.strides[k][d];
+    return walk.data[k] + offset * walk.itemsize[k];
+  }
+
   // Moves `n` elements between operand k, from this position on, and a contiguous buffer.
   template <int N>
   void transfer(const Walk<N>& walk, int k, CastFn cast, char* buffer, int32_t buffer_itemsize, int64_t n,
@@ -117,9 +125,7 @@ struct Cursor {
     const int64_t stride = walk.strides[k][inner];
     while (n > 0) {
       const int64_t run = std::min(n, walk.shape[inner] - at.index[inner]);
-      int64_t offset = 0;
-      for (int d = 0; d <= inner; ++d) offset += at.index[d] * walk.strides[k][d];
-      char* address = walk.data[k] + offset * walk.itemsize[k];
+      char* address = at.address(walk, k);
       if (store) {
         cast(address, stride, buffer, 1, run);
       } else {
@@ -134,17 +140,19 @@ struct Cursor {
 
 // Runs `fn` over contiguous operands of its own dtypes, stretch by stretch.
 template <int N>
-int elementwise_plain(const mt_tensor* const* operands, void** pointers, int64_t total, BlockFn fn,
-                      const double* params) {
-  Pace pace;
-  for (int64_t done = 0;;) {
-    const int64_t n = std::min(kStretch, total - done);
-    if (int status = fn(pointers, n, params)) return status;
-    done += n;
-    if (done == total) return MT_OK;
-    if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
-    for (int k = 0; k < N; ++k) pointers[k] = static_cast<char*>(pointers[k]) + n * operands[k]->itemsize;
-  }
+int elementwise_plain(const mt_tensor* const* operands, int64_t total, BlockFn fn, const double* params) {
+  return parallel(total, kGrain, [=](int64_t first, int64_t last) -> int {
+    Pace pace;
+    while (first < last) {
+      const int64_t n = std::min(kStretch, last - first);
+      void* pointers[N];
+      for (int k = 0; k < N; ++k) pointers[k] = static_cast<char*>(operands[k]->data) + first * operands[k]->itemsize;
+      if (int status = fn(pointers, n, params)) return status;
+      if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
+      first += n;
+    }
+    return MT_OK;
+  });
 }
 
 // Whether the operand is contiguous and its shape the end of the output's: its elements are repeated as a whole.
@@ -179,51 +187,92 @@ bool write_out(const mt_tensor* const* operands, const int32_t* dtypes, void** p
   return true;
 }
 
+constexpr int64_t kRun = 64;  // elements of an innermost dimension that are worth a block of their own
+
+// How operands that are not all contiguous and of their compute dtypes become blocks: where the innermost dimension is long, a
+// block lies within one run of it, so that what is contiguous there, such as a row that is repeated, is taken where it is.
+template <int N>
+struct Blocks {
+  enum class Mode { kDirect, kConstant, kBuffered };
+  Walk<N> walk;
+  Mode mode[N];
+  CastFn cast[N];
+  int32_t itemsize[N];
+  int64_t run;  // of which no block is in two
+
+  int init(const mt_tensor* const* operands, const int32_t* dtypes) {
+    if (int status = walk.init(operands)) return status;
+    if (walk.numel == 0) return MT_OK;
+    if (walk.ndim == 0) {  // one element: give the cursor a dimension to walk
+      walk.ndim = 1;
+      walk.shape[0] = 1;
+      for (int k = 0; k < N; ++k) walk.strides[k][0] = 1;
+    }
+    const int inner = walk.ndim - 1;
+    const bool by_runs = walk.shape[inner] >= kRun;
+    run = by_runs ? walk.shape[inner] : walk.numel;
+    for (int k = 0; k < N; ++k) {
+      const bool same = operands[k]->dtype == dtypes[k];
+      cast[k] = k == 0 ? cast_fn(operands[k]->dtype, dtypes[k]) : cast_fn(dtypes[k], operands[k]->dtype);
+      itemsize[k] = item_size(dtypes[k]);
+      const bool whole = by_runs ? walk.strides[k][inner] == 1 : walk.contiguous(k);
+      mode[k] = same && whole ? Mode::kDirect : Mode::kBuffered;
+      if (k > 0 && walk.numel > 1 && walk.constant(k)) mode[k] = Mode::kConstant;
+    }
+    return MT_OK;
+  }
+
+  // The blocks of the elements from `first` to `last`.
+  int each(int64_t first, int64_t last, BlockFn fn, const double* params) const {
+    alignas(64) char buffers[N][kBlock * kLargestItem];
+    void* pointers[N];
+    for (int k = 0; k < N; ++k) {
+      pointers[k] = buffers[k];
+      if (mode[k] == Mode::kConstant) cast[k](buffers[k], 1, walk.data[k], 0, std::min(last - first, kBlock));
+    }
+    Cursor cursor;
+    cursor.advance(walk, first);
+    Pace pace;
+    for (int64_t n; first < last; first += n) {
+      n = std::min({kBlock, last - first, run - (first % run)});
+      for (int k = 0; k < N; ++k) {
+        if (mode[k] == Mode::kDirect) pointers[k] = cursor.address(walk, k);
+        if (mode[k] == Mode::kBuffered && k > 0) cursor.transfer(walk, k, cast[k], buffers[k], itemsize[k], n, false);
+      }
+      if (int status = fn(pointers, n, params)) return status;
+      if (mode[0] == Mode::kBuffered) cursor.transfer(walk, 0, cast[0], buffers[0], itemsize[0], n, true);
+      cursor.advance(walk, n);
+      if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
+    }
+    return MT_OK;
+  }
+};
+
 // As `elementwise`, of operands that are not all contiguous, of one shape and of their compute dtypes; apart from it,
 // because its buffers make a large frame.
 template <int N>
-__attribute__((noinline)) int elementwise_any(const mt_tensor* const* operands, const int32_t* dtypes, BlockFn fn,
-                                              const double* params) {
+__attribute__((noinline)) int elementwise_small(const mt_tensor* const* operands, const int32_t* dtypes, BlockFn fn,
+                                                const double* params, bool* done) {
   void* pointers[N];
   for (int k = 0; k < N; ++k) pointers[k] = operands[k]->data;
   alignas(64) char buffers[N][kBlock * kLargestItem];
-  if (write_out<N>(operands, dtypes, pointers, buffers)) return fn(pointers, numel(operands[0]), params);
+  *done = write_out<N>(operands, dtypes, pointers, buffers);
+  return *done ? fn(pointers, numel(operands[0]), params) : int(MT_OK);
+}
 
-  Walk<N> walk;
-  if (int status = walk.init(operands)) return status;
-  if (walk.numel == 0) return MT_OK;
-  enum class Mode { kDirect, kConstant, kBuffered } mode[N];
-  CastFn cast[N] = {};
-  for (int k = 0; k < N; ++k) {
-    const bool same = operands[k]->dtype == dtypes[k];
-    cast[k] = k == 0 ? cast_fn(operands[k]->dtype, dtypes[k]) : cast_fn(dtypes[k], operands[k]->dtype);
-    mode[k] = same && walk.contiguous(k) ? Mode::kDirect : Mode::kBuffered;
-    if (k > 0 && walk.numel > 1 && walk.constant(k)) {
-      mode[k] = Mode::kConstant;
-      cast[k](buffers[k], 1, walk.data[k], 0, std::min(walk.numel, kBlock));
-    }
+template <int N>
+__attribute__((noinline)) int elementwise_any(const mt_tensor* const* operands, const int32_t* dtypes, BlockFn fn,
+                                              const double* params) {
+  bool done = false;
+  if (numel(operands[0]) <= kBlock) {
+    const int status = elementwise_small<N>(operands, dtypes, fn, params, &done);
+    if (done) return status;
   }
-  if (walk.ndim == 0) {  // one element: give the cursor a dimension to walk
-    walk.ndim = 1;
-    walk.shape[0] = 1;
-    for (int k = 0; k < N; ++k) walk.strides[k][0] = 1;
-  }
-  Cursor cursor;
-  Pace pace;
-  for (int64_t done = 0; done < walk.numel; done += kBlock) {
-    const int64_t n = std::min(kBlock, walk.numel - done);
-    for (int k = 0; k < N; ++k) {
-      pointers[k] = buffers[k];
-      if (mode[k] == Mode::kDirect) pointers[k] = walk.data[k] + done * walk.itemsize[k];
-      if (mode[k] == Mode::kBuffered && k > 0)
-        cursor.transfer(walk, k, cast[k], buffers[k], item_size(dtypes[k]), n, false);
-    }
-    if (int status = fn(pointers, n, params)) return status;
-    if (mode[0] == Mode::kBuffered) cursor.transfer(walk, 0, cast[0], buffers[0], item_size(dtypes[0]), n, true);
-    cursor.advance(walk, n);
-    if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
-  }
-  return MT_OK;
+  Blocks<N> blocks;
+  if (int status = blocks.init(operands, dtypes)) return status;
+  if (blocks.walk.numel == 0) return MT_OK;
+  return parallel(blocks.walk.numel, kGrain,
+                  [&](int64_t first, int64_t last) -> int { return blocks.each(first, last, fn, params); });
 }
 
 // Runs `fn` over all operands. `dtypes[k]` is the dtype `fn` expects operand k in.
@@ -238,7 +287,7 @@ int elementwise(const mt_tensor* const* operands, const int32_t* dtypes, BlockFn
   }
   if (plain) {
     const int64_t total = numel(operands[0]);
-    return total <= kStretch ? fn(pointers, total, params) : elementwise_plain<N>(operands, pointers, total, fn, params);
+    return total <= kGrain ? fn(pointers, total, params) : elementwise_plain<N>(operands, total, fn, params);
   }
   return elementwise_any<N>(operands, dtypes, fn, params);
 }

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "matmul.h"
+#include "threads.h"
 
 MT_EXPORT int mt_copy(const mt_tensor* src, const mt_tensor* dst);
 MT_EXPORT int mt_mul_scalar(const mt_tensor* self, double number, const mt_tensor* out);
@@ -51,7 +52,10 @@ MT_INLINE void pack(const Matrix<const T>& source, int64_t rows, int64_t depth, 
   for (int64_t i0 = 0; i0 < rows; i0 += width) {
     const int count = int(std::min<int64_t>(width, rows - i0));
     const T* from = &source.at(i0, 0);
-    if (source.column == 1 && count == width) {
+    if (source.row == 1 && count == width) {
+      for (int64_t k = 0; k < depth; ++k)
+        for (int i = 0; i < width; ++i) out[k * width + i] = factor * from[k * source.column + i];
+    } else if (source.column == 1 && count == width) {
       for (int i = 0; i < width; ++i)
         for (int64_t k = 0; k < depth; ++k) out[k * width + i] = factor * from[i * source.row + k];
     } else {
@@ -99,10 +103,22 @@ MT_VECTOR(double, 64)
 #undef MT_TILE
 #undef MT_TILE_TARGET
 
+// The second operand of a product: a matrix, or what packs itself, from the column `first` on.
+template <class T>
+struct Second {
+  Matrix<const T> matrix;
+  const Operand<T>* operand = nullptr;
+  int64_t first = 0;
+
+  Second from_column(int64_t column) const {
+    if (operand != nullptr) return {matrix, operand, first + column};
+    return {{matrix.data + column * matrix.column, matrix.row, matrix.column}};
+  }
+};
+
 // c += alpha * a @ b with c of contiguous rows. Goto's scheme: b packed by columns, a by rows, tile by tile.
 template <class T, class TileT>
-MT_INLINE int blocked(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c,
-                      double alpha) {
+MT_INLINE int blocked(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c, double alpha) {
   constexpr int mr = TileT::kRows, nr = TileT::kCols;
   const int64_t rows_max = std::max<int64_t>(mr, kPanelBytes / (kDepth * int64_t(sizeof(T))) / mr * mr);
   const int64_t rows_block = std::min(rows_max, (size.m + mr - 1) / mr * mr);
@@ -117,7 +133,11 @@ MT_INLINE int blocked(const Size& size, const Matrix<const T>& a, const Matrix<c
     const int64_t cols = std::min(cols_block, size.n - jc);
     for (int64_t kc = 0; kc < size.k; kc += depth_block) {
       const int64_t depth = std::min(depth_block, size.k - kc);
-      pack<T>({&b.at(kc, jc), b.column, b.row}, cols, depth, nr, T(1), pb);
+      if (b.operand != nullptr) {
+        if (int status = b.operand->pack(b.operand->data, kc, depth, b.first + jc, cols, nr, pb)) return status;
+      } else {
+        pack<T>({&b.matrix.at(kc, jc), b.matrix.column, b.matrix.row}, cols, depth, nr, T(1), pb);
+      }
       for (int64_t ic = 0; ic < size.m; ic += rows_block) {
         const int64_t rows = std::min(rows_block, size.m - ic);
         pack<T>({&a.at(ic, kc), a.row, a.column}, rows, depth, mr, T(alpha), pa);
@@ -134,18 +154,17 @@ MT_INLINE int blocked(const Size& size, const Matrix<const T>& a, const Matrix<c
 
 template <class T>
 struct Product {
-  using Fn = int (*)(const Size&, const Matrix<const T>&, const Matrix<const T>&, const Matrix<T>&, double);
+  using Fn = int (*)(const Size&, const Matrix<const T>&, const Second<T>&, const Matrix<T>&, double);
 
-  static int base(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c,
-                  double alpha) {
+  static int base(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c, double alpha) {
     return blocked<T, TileBase<T, 16, 4, 2>>(size, a, b, c, alpha);
   }
-  MT_TARGET_AVX2 static int avx2(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b,
-                                 const Matrix<T>& c, double alpha) {
+  MT_TARGET_AVX2 static int avx2(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c,
+                                 double alpha) {
     return blocked<T, TileAvx2<T, 32, 6, 2>>(size, a, b, c, alpha);
   }
-  MT_TARGET_AVX512 static int avx512(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b,
-                                     const Matrix<T>& c, double alpha) {
+  MT_TARGET_AVX512 static int avx512(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c,
+                                     double alpha) {
     return blocked<T, TileAvx512<T, 64, 12, 2>>(size, a, b, c, alpha);
   }
   static Fn pick() {
@@ -160,15 +179,42 @@ struct Product {
   }
 };
 
+// Columns, or rows, that a thread takes at least: a multiple of every tile's, so that tiles are the same however many threads
+// there are.
+constexpr int64_t kUnit = 96;
+constexpr int64_t kThreaded = 1 << 20;  // multiplications that are worth threads
+
+// The product with a part of the result's columns, or of its rows where they are more, for each thread.
+template <class T>
+int threaded(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c, double alpha) {
+  static const auto large = Product<T>::pick();
+  const bool by_columns = size.n >= size.m;
+  const int64_t whole = by_columns ? size.n : size.m;
+  const int64_t units = (whole + kUnit - 1) / kUnit, most = threads();
+  const int64_t grain = size.m * size.n * size.k < kThreaded ? units : (units + most - 1) / most;
+  return parallel(units, grain, [&](int64_t first, int64_t last) -> int {
+    const int64_t from = first * kUnit, count = std::min(last * kUnit, whole) - from;
+    if (by_columns) return large({size.m, count, size.k}, a, b.from_column(from), {c.data + from, c.row, c.column}, alpha);
+    const Matrix<const T> rows{a.data + from * a.row, a.row, a.column};
+    return large({count, size.n, size.k}, rows, b, {c.data + from * c.row, c.row, c.column}, alpha);
+  });
+}
+
 }  // namespace
+
+template <class T>
+int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, const Matrix<T>& c) {
+  return threaded<T>(size, a, {{}, &b}, c, 1);
+}
+template int product_of<float>(const Size&, const Matrix<const float>&, const Operand<float>&, const Matrix<float>&);
+template int product_of<double>(const Size&, const Matrix<const double>&, const Operand<double>&, const Matrix<double>&);
 
 template <class T>
 int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha) {
   static const auto small = PerIsa<SmallProduct<T>, const Size*, const Matrix<const T>*, const Matrix<const T>*,
                                    const Matrix<T>*, double>::pick();
   if constexpr (std::is_floating_point_v<T>) {
-    static const auto large = Product<T>::pick();
-    if (size.m * size.n * size.k > kSmall) return large(size, a, b, c, alpha);
+    if (size.m * size.n * size.k > kSmall) return threaded<T>(size, a, {b}, c, alpha);
   }
   return small(&size, &a, &b, &c, alpha);
 }
@@ -206,15 +252,18 @@ int batched(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, double a
   const int64_t d = a->ndim - 2;  // of the rows
   const int64_t batches = d ? a->shape[0] : 1;
   const Size size{a->shape[d], b->shape[d + 1], a->shape[d + 1]};
-  for (int64_t i = 0; i < batches; ++i) {
-    const Matrix<const T> ma{static_cast<const T*>(a->data) + (d ? i * a->strides[0] : 0), a->strides[d],
-                             a->strides[d + 1]};
-    const Matrix<const T> mb{static_cast<const T*>(b->data) + (d ? i * b->strides[0] : 0), b->strides[d],
-                             b->strides[d + 1]};
-    const Matrix<T> mc{static_cast<T*>(c->data) + (d ? i * c->strides[0] : 0), c->strides[d], c->strides[d + 1]};
-    if (int status = product<T>(size, ma, mb, mc, alpha)) return status;
-  }
-  return MT_OK;
+  const int64_t grain = std::max<int64_t>(1, kThreaded / std::max<int64_t>(1, size.m * size.n * size.k));
+  return parallel(batches, grain, [&](int64_t first, int64_t last) -> int {
+    for (int64_t i = first; i < last; ++i) {
+      const Matrix<const T> ma{static_cast<const T*>(a->data) + (d ? i * a->strides[0] : 0), a->strides[d],
+                               a->strides[d + 1]};
+      const Matrix<const T> mb{static_cast<const T*>(b->data) + (d ? i * b->strides[0] : 0), b->strides[d],
+                               b->strides[d + 1]};
+      const Matrix<T> mc{static_cast<T*>(c->data) + (d ? i * c->strides[0] : 0), c->strides[d], c->strides[d + 1]};
+      if (int status = product<T>(size, ma, mb, mc, alpha)) return status;
+    }
+    return MT_OK;
+  });
 }
 
 int check(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c) {

@@ -16,6 +16,18 @@ struct Size {
   int64_t m, n, k;
 };
 
+// A second operand that is nowhere in memory as a matrix: `pack` writes `depth` x `columns` of it from (row, column) on, in panels
+// of `width` columns, each depth-major, and filled up with zeros.
+template <class T>
+struct Operand {
+  int (*pack)(const void* data, int64_t row, int64_t depth, int64_t column, int64_t columns, int width, T* out);
+  const void* data;
+};
+
+// c += a @ b, for float and double. Defined in matmul.cpp.
+template <class T>
+int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, const Matrix<T>& c);
+
 // c += alpha * a @ b with c of contiguous rows, for float, double and int64_t. Defined in matmul.cpp.
 template <class T>
 int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha);

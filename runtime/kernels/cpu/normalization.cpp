@@ -2,10 +2,9 @@
 // mean and a variance each, which batches and groups are made of. All memory is contiguous, of float or double; sums are double.
 #include <algorithm>
 #include <cmath>
-#include <memory>
-#include <new>
 
 #include "tensor.h"
+#include "threads.h"
 
 namespace mt {
 namespace {
@@ -73,41 +72,56 @@ struct NormalizeRowsBackward {
   MT_INLINE static int run(const Rows* r) {
     const T* weight = static_cast<const T*>(r->weight);
     const int64_t n = r->n;
-    std::unique_ptr<double[]> sums(new (std::nothrow) double[size_t(2 * n)]());
-    if (!sums) return MT_ERROR_MEMORY;
-    double* const weight_sums = sums.get();
-    double* const bias_sums = weight_sums + n;
     Pace pace;
     for (int64_t row = 0; row < r->rows; ++row) {
       const T* x = static_cast<const T*>(r->x) + row * n;
       const T* grad = static_cast<const T*>(r->grad) + row * n;
       const T center = r->centered ? static_cast<const T*>(r->mean)[row] : T(0);
       const T scale = static_cast<const T*>(r->rstd)[row];
-      if (r->out != nullptr) {
-        T* out = static_cast<T*>(r->out) + row * n;
-        double total = 0, dot = 0;
-        if (weight == nullptr) {
-          if (r->centered) total = lane_sum(n, TERM(=) { return double(grad[i]); });
-          dot = lane_sum(n, TERM(=) { return double(grad[i]) * double(x[i] - center); });
-        } else {
-          if (r->centered) total = lane_sum(n, TERM(=) { return double(grad[i] * weight[i]); });
-          dot = lane_sum(n, TERM(=) { return double(grad[i] * weight[i]) * double(x[i] - center); });
-        }
-        const T shift = T(total / double(n)), slope = T(dot * double(scale) * double(scale) / double(n));
-        if (weight == nullptr) {
-          for (int64_t i = 0; i < n; ++i) out[i] = scale * (grad[i] - shift - (x[i] - center) * slope);
-        } else {
-          for (int64_t i = 0; i < n; ++i) out[i] = scale * (grad[i] * weight[i] - shift - (x[i] - center) * slope);
-        }
+      T* out = static_cast<T*>(r->out) + row * n;
+      double total = 0, dot = 0;
+      if (weight == nullptr) {
+        if (r->centered) total = lane_sum(n, TERM(=) { return double(grad[i]); });
+        dot = lane_sum(n, TERM(=) { return double(grad[i]) * double(x[i] - center); });
+      } else {
+        if (r->centered) total = lane_sum(n, TERM(=) { return double(grad[i] * weight[i]); });
+        dot = lane_sum(n, TERM(=) { return double(grad[i] * weight[i]) * double(x[i] - center); });
       }
-      if (r->weight_grad != nullptr)
-        for (int64_t i = 0; i < n; ++i) weight_sums[i] += double(grad[i] * ((x[i] - center) * scale));
-      if (r->bias_grad != nullptr)
-        for (int64_t i = 0; i < n; ++i) bias_sums[i] += double(grad[i]);
+      const T shift = T(total / double(n)), slope = T(dot * double(scale) * double(scale) / double(n));
+      if (weight == nullptr) {
+        for (int64_t i = 0; i < n; ++i) out[i] = scale * (grad[i] - shift - (x[i] - center) * slope);
+      } else {
+        for (int64_t i = 0; i < n; ++i) out[i] = scale * (grad[i] * weight[i] - shift - (x[i] - center) * slope);
+      }
       if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
     }
-    for (int64_t i = 0; r->weight_grad != nullptr && i < n; ++i) static_cast<T*>(r->weight_grad)[i] = T(weight_sums[i]);
-    for (int64_t i = 0; r->bias_grad != nullptr && i < n; ++i) static_cast<T*>(r->bias_grad)[i] = T(bias_sums[i]);
+    return MT_OK;
+  }
+};
+
+constexpr int64_t kColumns = 128;  // whose sums are made side by side
+
+// The gradients of weight and bias at `columns` <= kColumns places from `first` on, each a sum over all rows.
+template <class T>
+struct ParameterGradients {
+  MT_INLINE static int run(const Rows* r, int64_t first, int64_t columns) {
+    double weight_sums[kColumns] = {}, bias_sums[kColumns] = {};
+    Pace pace;
+    for (int64_t row = 0; row < r->rows; ++row) {
+      const T* x = static_cast<const T*>(r->x) + row * r->n + first;
+      const T* grad = static_cast<const T*>(r->grad) + row * r->n + first;
+      const T center = r->centered ? static_cast<const T*>(r->mean)[row] : T(0);
+      const T scale = static_cast<const T*>(r->rstd)[row];
+      if (r->weight_grad != nullptr)
+        for (int64_t i = 0; i < columns; ++i) weight_sums[i] += double(grad[i] * ((x[i] - center) * scale));
+      if (r->bias_grad != nullptr)
+        for (int64_t i = 0; i < columns; ++i) bias_sums[i] += double(grad[i]);
+      if (pace.stops(columns)) return MT_ERROR_INTERRUPTED;
+    }
+    if (r->weight_grad != nullptr)
+      for (int64_t i = 0; i < columns; ++i) static_cast<T*>(r->weight_grad)[first + i] = T(weight_sums[i]);
+    if (r->bias_grad != nullptr)
+      for (int64_t i = 0; i < columns; ++i) static_cast<T*>(r->bias_grad)[first + i] = T(bias_sums[i]);
     return MT_OK;
   }
 };
@@ -182,17 +196,55 @@ struct PlaneLinear {
   }
 };
 
+char* moved(const void* data, int64_t elements, int64_t itemsize) {
+  return data == nullptr ? nullptr : const_cast<char*>(static_cast<const char*>(data)) + elements * itemsize;
+}
+
+// The rows from `first` to `last`.
+template <class T>
+Rows part(const Rows& r, int64_t first, int64_t last) {
+  const int64_t size = sizeof(T), row = first * r.n;
+  return {moved(r.x, row, size),       moved(r.grad, row, size),    r.weight,      r.bias,       moved(r.out, row, size),
+          moved(r.mean, first, size), moved(r.rstd, first, size), r.weight_grad, r.bias_grad, last - first,
+          r.n,                        r.eps,                      r.centered};
+}
+
+// The planes from `first` to `last`.
+template <class T>
+Planes part(const Planes& p, int64_t first, int64_t last) {
+  const auto shifted = [first](auto* numbers) { return numbers == nullptr ? nullptr : numbers + first; };
+  const int64_t size = sizeof(T), plane = first * p.n;
+  return {moved(p.a, plane, size), moved(p.b, plane, size), moved(p.out, plane, size), shifted(p.first), shifted(p.second),
+          shifted(p.third),        shifted(p.sums),         shifted(p.dots),           last - first,     p.n};
+}
+
+int64_t count(const Rows& r) { return r.rows; }
+int64_t count(const Planes& p) { return p.planes; }
+
+template <template <class> class Body, class T, class Work>
+int run_as(const Work& work) {
+  static const auto fn = PerIsa<Body<T>, const Work*>::pick();
+  return parallel(count(work), rows_grain(work.n, 2), [&](int64_t first, int64_t last) -> int {
+    const Work mine = part<T>(work, first, last);
+    return fn(&mine);
+  });
+}
+
 template <template <class> class Body, class Work>
 int run(int32_t dtype, const Work& work) {
-  if (dtype == MT_F32) {
-    static const auto fn = PerIsa<Body<float>, const Work*>::pick();
-    return fn(&work);
-  }
-  if (dtype == MT_F64) {
-    static const auto fn = PerIsa<Body<double>, const Work*>::pick();
-    return fn(&work);
-  }
-  return MT_ERROR_DTYPE;
+  if (dtype == MT_F32) return run_as<Body, float>(work);
+  return dtype == MT_F64 ? run_as<Body, double>(work) : int(MT_ERROR_DTYPE);
+}
+
+template <class T>
+int parameter_gradients(const Rows& r) {
+  static const auto fn = PerIsa<ParameterGradients<T>, const Rows*, int64_t, int64_t>::pick();
+  const int64_t blocks = (r.n + kColumns - 1) / kColumns;
+  return parallel(blocks, rows_grain(r.rows * std::min(r.n, kColumns)), [&](int64_t first, int64_t last) -> int {
+    for (; first < last; ++first)
+      if (int status = fn(&r, first * kColumns, std::min(kColumns, r.n - first * kColumns))) return status;
+    return MT_OK;
+  });
 }
 
 // The first operand says how many rows or planes there are, and how long they are.
@@ -213,7 +265,11 @@ MT_EXPORT int mt_normalize_rows_backward(const mt_tensor* x, void* grad, void* w
                                          void* weight_grad, void* bias_grad) {
   if (!mt::is_matrix(x)) return MT_ERROR_SHAPE;
   mt::Rows rows{x->data, grad, weight, nullptr, out, mean, rstd, weight_grad, bias_grad, x->shape[0], x->shape[1], 0, mean != nullptr};
-  return mt::run<mt::NormalizeRowsBackward>(x->dtype, rows);
+  if (out != nullptr)
+    if (int status = mt::run<mt::NormalizeRowsBackward>(x->dtype, rows)) return status;
+  if (weight_grad == nullptr && bias_grad == nullptr) return MT_OK;
+  if (x->dtype == MT_F32) return mt::parameter_gradients<float>(rows);
+  return x->dtype == MT_F64 ? mt::parameter_gradients<double>(rows) : int(MT_ERROR_DTYPE);
 }
 
 // The mean of each plane, and the sum of the squared distances from it.

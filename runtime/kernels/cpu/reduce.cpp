@@ -5,8 +5,10 @@
 #include <complex>
 #include <limits>
 #include <type_traits>
+#include <vector>
 
 #include "tensor.h"
+#include "threads.h"
 
 namespace mt {
 namespace {
@@ -172,10 +174,31 @@ struct RunLoop {
       for (int l = 0; l < kLanes; ++l) lanes[l] = Op::init();
       for (; i + kLanes <= n; i += kLanes)
         for (int l = 0; l < kLanes; ++l) Op::step(lanes[l], v[i + l], first + i + l);
-      for (int l = 0; l < kLanes; ++l) Op::merge(total, lanes[l]);
+      for (int step = kLanes / 2; step > 0; step /= 2)
+        for (int l = 0; l < step; ++l) Op::merge(lanes[l], lanes[l + step]);
+      Op::merge(total, lanes[0]);
     }
     for (; i < n; ++i) Op::step(total, v[i], first + i);
     *static_cast<Acc*>(acc) = total;
+    return MT_OK;
+  }
+};
+
+// The position of the extreme of a run: that is found first, as it is without positions, which vectorises; then its place.
+template <class T, bool Max>
+struct RunLoop<ArgExtreme<T, Max>, T> {
+  MT_INLINE static int run(void* acc, const void* data, int64_t n, int64_t first) {
+    const T* v = static_cast<const T*>(data);
+    T found = Extreme<T, Max>::init();
+    RunLoop<Extreme<T, Max>, T>::run(&found, data, n, first);
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      bool here = false;
+      for (int l = 0; l < kLanes; ++l) here |= (v[i + l] == found) | (v[i + l] != v[i + l]);
+      if (here) break;
+    }
+    while (i < n && !(v[i] == found || v[i] != v[i])) ++i;
+    if (i < n) ArgExtreme<T, Max>::merge(*static_cast<typename ArgExtreme<T, Max>::Acc*>(acc), {v[i], first + i});
     return MT_OK;
   }
 };
@@ -224,62 +247,131 @@ struct Reader {
   }
 };
 
+// The loops of a reduction, over parts of what is kept and of what is reduced.
 template <class Op, class T>
-int reduce_as(const mt_tensor* self, const mt_tensor* out, const Dims& kept, const Dims& reduced) {
+struct Reduction {
   using Acc = typename Op::Acc;
   using Result = typename Op::Result;
   using Fn = int (*)(void*, const void*, int64_t, int64_t);
-  static const Fn run_loop = PerIsa<RunLoop<Op, T>, void*, const void*, int64_t, int64_t>::pick();
-  static const Fn row_loop = PerIsa<RowLoop<Op, T>, void*, const void*, int64_t, int64_t>::pick();
-  if (kept.numel == 0) return MT_OK;
-  Reader<T> reader(self);
-  const CastFn store = cast_fn(out->dtype, dtype_of<Result>());
-  char* out_data = static_cast<char*>(out->data);
-  const int64_t count = reduced.numel;
-  Pace pace;
+  const mt_tensor *self, *out;
+  const Dims &kept, &reduced;
+  CastFn store;
 
-  if (kept.n > 0 && count > 0 && (reduced.n == 0 || kept.inner_stride() < reduced.inner_stride())) {
-    const int last = kept.n - 1;
+  static Fn run_loop() {
+    static const Fn fn = PerIsa<RunLoop<Op, T>, void*, const void*, int64_t, int64_t>::pick();
+    return fn;
+  }
+  static Fn row_loop() {
+    static const Fn fn = PerIsa<RowLoop<Op, T>, void*, const void*, int64_t, int64_t>::pick();
+    return fn;
+  }
+  bool by_rows() const {
+    return kept.n > 0 && reduced.numel > 0 && (reduced.n == 0 || kept.inner_stride() < reduced.inner_stride());
+  }
+  void finish(const Acc& acc, int64_t out_offset) const {
+    const Result result = Op::finish(acc, reduced.numel);
+    store(static_cast<char*>(out->data) + out_offset * out->itemsize, 1, &result, 1, 1);
+  }
+
+  // `count` of what is reduced from the position `first` of the innermost dimension on, at one place of the others.
+  int line(Reader<T>& reader, Pace& pace, Acc* acc, int64_t offset, int64_t first, int64_t count, int64_t position) const {
+    const int64_t stride = reduced.n == 0 ? 1 : reduced.in[reduced.n - 1];
+    const int64_t step = reader.direct(stride) ? kStretch : kBlock;
+    const Fn loop = run_loop();
+    for (int64_t i = 0; i < count; i += step) {
+      const int64_t n = std::min(step, count - i);
+      loop(acc, reader.read(offset + (first + i) * stride, stride, n), n, position + i);
+      if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
+    }
+    return MT_OK;
+  }
+
+  // Places of `part` side by side, a row of what is reduced at a time.
+  int rows(const Dims& part, int64_t in_base, int64_t out_base) const {
+    const Fn loop = row_loop();
+    const int last = part.n - 1;
+    Reader<T> reader(self);
+    Pace pace;
     Acc acc[kBlock];
     Result results[kBlock];
-    return kept.each(1, [&](int64_t in_offset, int64_t out_offset) -> int {
-      for (int64_t j = 0; j < kept.shape[last]; j += kBlock) {
-        const int64_t n = std::min(kBlock, kept.shape[last] - j);
+    return part.each(1, [&](int64_t in_offset, int64_t out_offset) -> int {
+      for (int64_t j = 0; j < part.shape[last]; j += kBlock) {
+        const int64_t n = std::min(kBlock, part.shape[last] - j);
         for (int64_t i = 0; i < n; ++i) acc[i] = Op::init();
         int64_t position = 0;
+        const int64_t at = in_base + in_offset + j * part.in[last];
         const int status = reduced.each(0, [&](int64_t offset, int64_t) -> int {
-          row_loop(acc, reader.read(in_offset + offset + j * kept.in[last], kept.in[last], n), n, position++);
+          loop(acc, reader.read(at + offset, part.in[last], n), n, position++);
           return pace.stops(n) ? MT_ERROR_INTERRUPTED : MT_OK;
         });
         if (status) return status;
-        for (int64_t i = 0; i < n; ++i) results[i] = Op::finish(acc[i], count);
-        store(out_data + (out_offset + j * kept.out[last]) * out->itemsize, kept.out[last], results, 1, n);
+        for (int64_t i = 0; i < n; ++i) results[i] = Op::finish(acc[i], reduced.numel);
+        char* const to = static_cast<char*>(out->data) + (out_base + out_offset + j * part.out[last]) * out->itemsize;
+        store(to, part.out[last], results, 1, n);
       }
       return MT_OK;
     });
   }
-  const int64_t length = reduced.n == 0 ? count : reduced.shape[reduced.n - 1];
-  const int64_t stride = reduced.n == 0 ? 1 : reduced.in[reduced.n - 1];
-  return kept.each(0, [&](int64_t in_offset, int64_t out_offset) -> int {
+
+  // One place of `part` after the other.
+  int places(const Dims& part, int64_t in_base, int64_t out_base) const {
+    const int64_t length = reduced.n == 0 ? reduced.numel : reduced.shape[reduced.n - 1];
+    Reader<T> reader(self);
+    Pace pace;
+    return part.each(0, [&](int64_t in_offset, int64_t out_offset) -> int {
+      Acc acc = Op::init();
+      int64_t position = 0;
+      if (reduced.numel > 0) {
+        const int status = reduced.each(1, [&](int64_t offset, int64_t) -> int {
+          const int found = line(reader, pace, &acc, in_base + in_offset + offset, 0, length, position);
+          position += length;
+          return found;
+        });
+        if (status) return status;
+      }
+      finish(acc, out_base + out_offset);
+      return pace.stops(1) ? MT_ERROR_INTERRUPTED : MT_OK;
+    });
+  }
+
+  // All of a long dimension to one number: by pieces of a fixed length, so that the sum does not depend on the threads.
+  int pieces(int64_t count) const {
+    std::vector<Acc> found(size_t((count + kStretch / 4 - 1) / (kStretch / 4)), Op::init());
+    const int status = parallel(int64_t(found.size()), 1, [&](int64_t first, int64_t last) -> int {
+      Reader<T> reader(self);
+      Pace pace;
+      for (int64_t i = first; i < last; ++i) {
+        const int64_t at = i * (kStretch / 4), n = std::min(kStretch / 4, count - at);
+        if (int stopped = line(reader, pace, &found[size_t(i)], 0, at, n, at)) return stopped;
+      }
+      return MT_OK;
+    });
+    if (status) return status;
     Acc acc = Op::init();
-    int64_t position = 0;
-    if (count > 0) {
-      const int status = reduced.each(1, [&](int64_t offset, int64_t) -> int {
-        const int64_t step = reader.direct(stride) ? kStretch : kBlock;
-        for (int64_t i = 0; i < length; i += step) {
-          const int64_t n = std::min(step, length - i);
-          run_loop(&acc, reader.read(in_offset + offset + i * stride, stride, n), n, position);
-          position += n;
-          if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
-        }
-        return MT_OK;
-      });
-      if (status) return status;
-    }
-    const Result result = Op::finish(acc, count);
-    store(out_data + out_offset * out->itemsize, 1, &result, 1, 1);
-    return pace.stops(1) ? MT_ERROR_INTERRUPTED : MT_OK;
-  });
+    for (const Acc& piece : found) Op::merge(acc, piece);
+    finish(acc, 0);
+    return MT_OK;
+  }
+
+  int run() const {
+    if (kept.numel == 0) return MT_OK;
+    if (kept.n == 0) return reduced.n == 1 && reduced.numel > kStretch / 4 ? pieces(reduced.numel) : places(kept, 0, 0);
+    const bool rowwise = by_rows();
+    const int64_t each = reduced.numel * (kept.numel / kept.shape[0]);
+    return parallel(kept.shape[0], rows_grain(each), [&](int64_t first, int64_t last) -> int {
+      Dims part = kept;
+      part.shape[0] = last - first;
+      part.numel = kept.numel / kept.shape[0] * (last - first);
+      const int64_t in_base = first * kept.in[0], out_base = first * kept.out[0];
+      return rowwise ? rows(part, in_base, out_base) : places(part, in_base, out_base);
+    });
+  }
+};
+
+template <class Op, class T>
+int reduce_as(const mt_tensor* self, const mt_tensor* out, const Dims& kept, const Dims& reduced) {
+  const CastFn store = cast_fn(out->dtype, dtype_of<typename Op::Result>());
+  return Reduction<Op, T>{self, out, kept, reduced, store}.run();
 }
 
 // Complex numbers, which have no order, are reduced in double precision by the operations that say so.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tensor.h"
+#include "threads.h"
 #include "vmath.h"
 
 namespace mt {
@@ -22,11 +23,29 @@ MT_INLINE int stretches(int64_t n, Pace& pace, F&& f) {
 // A part of a row function, which must be compiled with it for its instruction set.
 #define STRETCH(...) [__VA_ARGS__](int64_t first, int64_t count) __attribute__((always_inline))
 
+constexpr int64_t kRowWeight = 8;  // what an element costs, beside one of a sum
+constexpr int kLanes = 16;  // independent accumulators, so that a run vectorises
+
+// The largest of n > 0 numbers, or NaN if there is one.
+template <class T>
+MT_INLINE T block_max(const T* x, int64_t n) {
+  T lanes[kLanes];
+  for (int l = 0; l < kLanes; ++l) lanes[l] = x[0];
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (int l = 0; l < kLanes; ++l) lanes[l] = (x[i + l] > lanes[l]) | (x[i + l] != x[i + l]) ? x[i + l] : lanes[l];
+  T m = lanes[0];
+  for (int l = 1; l < kLanes; ++l) m = (lanes[l] > m) | (lanes[l] != lanes[l]) ? lanes[l] : m;
+  for (; i < n; ++i) m = (x[i] > m) | (x[i] != x[i]) ? x[i] : m;
+  return m;
+}
+
 template <class T>
 MT_INLINE int row_max(const T* x, int64_t n, Pace& pace, T* result) {
   T m = -std::numeric_limits<T>::infinity();
   const int status = stretches(n, pace, STRETCH(&) {
-    for (int64_t i = first; i < first + count; ++i) m = (x[i] > m) | (x[i] != x[i]) ? x[i] : m;
+    const T largest = block_max(x + first, count);
+    m = (largest > m) | (largest != largest) ? largest : m;
   });
   *result = m;
   return status;
@@ -34,12 +53,23 @@ MT_INLINE int row_max(const T* x, int64_t n, Pace& pace, T* result) {
 
 template <class T>
 MT_INLINE double block_sum(const T* x, int64_t n) {
-  double lanes[16] = {};
+  double lanes[kLanes] = {};
   int64_t i = 0;
-  for (; i + 16 <= n; i += 16)
-    for (int l = 0; l < 16; ++l) lanes[l] += double(x[i + l]);
+  for (; i + kLanes <= n; i += kLanes)
+    for (int l = 0; l < kLanes; ++l) lanes[l] += double(x[i + l]);
   for (int l = 0; i < n; ++i, ++l) lanes[l] += double(x[i]);
-  for (int l = 1; l < 16; ++l) lanes[0] += lanes[l];
+  for (int l = 1; l < kLanes; ++l) lanes[0] += lanes[l];
+  return lanes[0];
+}
+
+template <class T>
+MT_INLINE double block_dot(const T* x, const T* y, int64_t n) {
+  double lanes[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (int l = 0; l < kLanes; ++l) lanes[l] += double(x[i + l]) * double(y[i + l]);
+  for (int l = 0; i < n; ++i, ++l) lanes[l] += double(x[i]) * double(y[i]);
+  for (int l = 1; l < kLanes; ++l) lanes[0] += lanes[l];
   return lanes[0];
 }
 
@@ -103,7 +133,7 @@ struct SoftmaxBackward {
     const T* y = static_cast<const T*>(b_);
     double dot = 0;
     if (int status = stretches(n, *pace, STRETCH(&) {
-          for (int64_t i = first; i < first + count; ++i) dot += double(grad[i]) * double(y[i]);
+          dot += block_dot(grad + first, y + first, count);
         }))
       return status;
     const T d = T(dot);
@@ -129,14 +159,14 @@ struct LogSoftmaxBackward {
   }
 };
 
-// Applies a row function along `dim` of operands of one shape: [0] the output, then one or two inputs.
+// Applies a row function along `dim` of operands of one shape, to its rows from `first` to `last`: [0] the output, then one
+// or two inputs.
 template <template <class> class Row, class T>
-int rows(const mt_tensor* const* operands, int count, int64_t dim) {
+int rows(const mt_tensor* const* operands, int count, int64_t dim, int64_t first, int64_t last) {
   static const auto fn = PerIsa<Row<T>, void*, const void*, const void*, int64_t, Pace*>::pick();
   const int32_t dtype = sizeof(T) == 4 ? MT_F32 : MT_F64;
   const mt_tensor* out = operands[0];
   const int64_t n = out->ndim == 0 ? 1 : out->shape[dim];
-  if (numel(out) == 0) return MT_OK;
   int64_t stride[3] = {}, offset[3] = {}, index[kMaxDims] = {};
   bool direct[3] = {};
   std::vector<T> buffers[3];
@@ -148,7 +178,14 @@ int rows(const mt_tensor* const* operands, int count, int64_t dim) {
     if (!direct[k]) buffers[k].resize(size_t(n));
     cast[k] = k == 0 ? cast_fn(out->dtype, dtype) : cast_fn(dtype, operands[k]->dtype);
   }
-  for (;;) {
+  int64_t left = first;
+  for (int64_t d = out->ndim - 1; d >= 0; --d) {
+    if (d == dim) continue;
+    index[d] = left % out->shape[d];
+    left /= out->shape[d];
+    for (int k = 0; k < count; ++k) offset[k] += index[d] * operands[k]->strides[d];
+  }
+  for (int64_t row = first; row < last; ++row) {
     void* p[3] = {};
     char* address[3] = {};
     for (int k = 0; k < count; ++k) {
@@ -158,16 +195,15 @@ int rows(const mt_tensor* const* operands, int count, int64_t dim) {
     }
     if (int status = fn(p[0], p[1], p[2], n, &pace)) return status;
     if (!direct[0]) cast[0](address[0], stride[0], p[0], 1, n);
-    int64_t d = out->ndim - 1;
-    for (; d >= 0; --d) {
+    for (int64_t d = out->ndim - 1; d >= 0; --d) {
       if (d == dim) continue;
       for (int k = 0; k < count; ++k) offset[k] += operands[k]->strides[d];
       if (++index[d] < out->shape[d]) break;
       for (int k = 0; k < count; ++k) offset[k] -= operands[k]->strides[d] * out->shape[d];
       index[d] = 0;
     }
-    if (d < 0) return MT_OK;
   }
+  return MT_OK;
 }
 
 template <template <class> class Row>
@@ -181,8 +217,12 @@ int along(const mt_tensor* const* operands, int count, int64_t dim) {
   const int64_t dims = out->ndim == 0 ? 1 : out->ndim;
   if (dim < 0) dim += dims;
   if (dim < 0 || dim >= dims) return MT_ERROR_INDEX;
-  return compute_dtype(out->dtype) == MT_F64 ? rows<Row, double>(operands, count, dim)
-                                             : rows<Row, float>(operands, count, dim);
+  const int64_t total = numel(out), length = out->ndim == 0 ? 1 : out->shape[dim];
+  if (total == 0) return MT_OK;
+  const bool wide = compute_dtype(out->dtype) == MT_F64;
+  return parallel(total / length, rows_grain(length, kRowWeight), [=](int64_t first, int64_t last) -> int {
+    return wide ? rows<Row, double>(operands, count, dim, first, last) : rows<Row, float>(operands, count, dim, first, last);
+  });
 }
 
 template <template <class> class Row>

@@ -18,7 +18,10 @@ constexpr int kMaxDims = 64;
 constexpr int64_t kStretch = 1 << 20;  // elements between two looks at whether to stop: a millisecond or a few
 constexpr int64_t kBlock = 1024;  // elements converted at a time: a few such buffers fit the L1 cache
 
-// Ends long kernels at Ctrl-C: counts elements, and asks the runtime after every stretch of them.
+// Whether the range that the calling thread has a part of is to end: another part of it failed. Defined in threads.cpp.
+bool is_stopped();
+
+// Ends long kernels at Ctrl-C, of which the calling thread learns, and the pool's from it: counts elements, and asks the runtime after every stretch of them.
 class Pace {
  public:
   // Whether to return MT_ERROR_INTERRUPTED, now that `n` more elements are done.
@@ -27,7 +30,7 @@ class Pace {
  private:
   __attribute__((noinline)) bool asks() {
     left_ = kStretch;
-    return mt_interrupted();
+    return is_stopped() || mt_interrupted();
   }
   int64_t left_ = kStretch;
 };

@@ -97,6 +97,29 @@ MT_INLINE float verf(float x) {
 }
 MT_INLINE double verf(double x) { return std::erf(x); }
 
+// The normal distribution's share below x, (1 + erf(x / sqrt 2)) / 2, with an absolute error below 3e-7: erf as a ratio of two
+// polynomials, fitted at Chebyshev nodes, for half of what `verf` costs.
+MT_INLINE float vnormal(float x) {
+  const float z = x * 0.70710678118654752440f;
+  const float s = z * z;
+  float p = 2.025984179e-06f;
+  p = p * s + 2.846767882e-04f;
+  p = p * s + 3.807695433e-03f;
+  p = p * s + 5.287400363e-02f;
+  p = p * s + 1.915395152e-01f;
+  p = p * s + 1.128379144f;
+  float q = 3.783202004e-05f;
+  q = q * s + 1.170611954e-03f;
+  q = q * s + 1.505415561e-02f;
+  q = q * s + 1.145551475e-01f;
+  q = q * s + 5.030801538e-01f;
+  q = q * s + 1.0f;
+  const float y = 0.5f + 0.5f * (z * p / q);
+  const float outside = x > 0 ? 1.0f : (x != x ? x : 0.0f);
+  return s < 15.2f ? y : outside;
+}
+MT_INLINE double vnormal(double x) { return 0.5 * (1.0 + std::erf(x * 0.70710678118654752440)); }
+
 // log on float through the exponent and a polynomial in s = (m-1)/(m+1). The cases are told apart by integer
 // comparisons: floating-point ones may trap, and would keep the loop from vectorising.
 MT_INLINE float vlog(float x) {

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
-from pathlib import Path
-
-from .. import _core
 from ._backend import Backend
+from ._threads import kernel_library
 
 __all__ = ["backend", "get_cpu_capability"]
 
@@ -19,8 +16,5 @@ def get_cpu_capability() -> str:
     It is the best that the processor has. ``ATEN_CPU_CAPABILITY`` (``default``, ``avx2``, ``avx512``), read once, asks
     for less.
     """
-    # It lies beside the compiled core, which in an editable install is not where this file is.
-    library = ctypes.CDLL(str(Path(_core.__file__).parent / "lib" / "libmindtorch_cpu.so"))
-    library.mt_cpu_capability.restype = ctypes.c_char_p
-    name: bytes = library.mt_cpu_capability()
+    name: bytes = kernel_library().mt_cpu_capability()
     return name.decode()

@@ -10,19 +10,11 @@ from .._ops import ops
 from ..autograd import no_grad
 from ._contexts import saves
 from ._native import native
-from .indexing import index_select
 
 _DTYPES = _core.dtypes
 _F32, _F64, _I32, _I64 = (_DTYPES[name] for name in ("float32", "float64", "int32", "int64"))
 _CPU = _core.device("cpu")
 SUM, MEAN, MAX = 0, 1, 2
-
-
-def embedding(weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Tensor:
-    """The rows, in a new last dimension; how the gradient goes back is for `embedding_gradient`."""
-    rows: Tensor = index_select(weight, 0, indices.reshape((-1,)))
-    result: Tensor = rows.reshape((*indices.shape, weight.shape[1]))
-    return result
 
 
 @saves(indices=0, padding_idx="padding_idx", scale_grad_by_freq="scale_grad_by_freq")

@@ -11,6 +11,7 @@ from .. import _core
 from .._core import Tensor
 from .._ops import ops
 from ._contexts import saves
+from ._native import native
 from .reduction import wrap_dim
 
 __all__ = [
@@ -213,19 +214,17 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     if self.dim() and self.numel() == 0 and self.shape[d] == 0 and (index.numel() and self.dim() > 1):
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     result = _core.alloc(_selected(self, d, index.numel()), self.dtype, self.device)
-    order = _bits(index.reshape((-1,)))
-    size = self.shape[d] if self.dim() else 1
-    if len(order) and (order.min() < 0 or order.max() >= size):
-        wrong = order[(order < 0) | (order >= size)][0]
+    order = index if index.dim() else index.reshape((1,))
+    source, to = (self, result) if self.dim() else (self.reshape((1,)), result.reshape((1,)))
+    if not self.dim() and order.numel() != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {order.numel()} value(s)")
+    try:
+        native("mt_index_select", "desc", "i64", "desc", "desc")(source, d, order, to)
+    except IndexError:
+        size = source.shape[d]
+        wrong = next(place for place in order.tolist() if not 0 <= place < size)
         refused = RuntimeError if d or not math.prod(self.shape[1:]) else IndexError  # as in PyTorch
-        raise refused(f"index out of range in self: {wrong} at dimension {d}, which has size {size}")
-    if result.numel():
-        array, out = (_bits(tensor).reshape(tensor.shape or 1) for tensor in (self, result))
-        if array.flags.c_contiguous:
-            array.take(order, axis=d, out=out, mode="clip")  # the indices are in range: "raise" would take a copy first
-        else:  # of which `take` makes a copy that is
-            where = (*[slice(None)] * d, order)
-            out[...] = array[where]
+        raise refused(f"index out of range in self: {wrong} at dimension {d}, which has size {size}") from None
     return result
 
 

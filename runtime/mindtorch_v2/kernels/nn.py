@@ -1,13 +1,15 @@
-"""The negative log-likelihood, by NumPy on the tensors' own memory."""
+"""The negative log-likelihood."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
 from ._contexts import constants, saves
+from ._native import native
 
 __all__ = [
     "nll_loss_backward",
@@ -48,20 +50,14 @@ def _rows(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return (self, target) if self.dim() == 2 else (self.unsqueeze(0), target.reshape((-1,))[:1])
 
 
-def _arrays(self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Any, Any]:
-    """Targets, and a weight for each row (0 where ignored), as NumPy arrays."""
-    import numpy as np
-
-    scores, targets = _rows(self, target)
-    labels = targets.numpy()
-    kept = labels != ignore_index
-    classes = scores.shape[1]
-    wrong = labels[kept & ((labels < 0) | (labels >= classes))]
-    if wrong.size:
-        raise IndexError(f"Target {wrong[0]} is out of bounds: there are {classes} classes.")
-    safe = np.where(kept, labels, 0).astype("int64", copy=False)
-    each = np.ones(len(labels)) if weight is None else _float64(weight)[safe]
-    return safe, np.where(kept, each, 0.0)
+def _checked_labels(self: Tensor, labels: Tensor, ignore_index: int, run: Callable[[], object]) -> None:
+    """Runs a kernel that refuses a label which is no class, and raises IndexError for the first of them."""
+    try:
+        run()
+    except IndexError:
+        classes = self.shape[-1]
+        wrong = next(n for n in labels.tolist() if n != ignore_index and not 0 <= n < classes)
+        raise IndexError(f"Target {wrong} is out of bounds: there are {classes} classes.") from None
 
 
 def _check_weight(self: Tensor, weight: Tensor | None, classes: int) -> None:
@@ -74,10 +70,6 @@ def _check_weight(self: Tensor, weight: Tensor | None, classes: int) -> None:
         )
     if weight.dtype is not self.dtype:
         raise RuntimeError(f"expected scalar type {self.dtype} but found {weight.dtype}: weight has the input's dtype")
-
-
-def _float64(tensor: Tensor) -> Any:
-    return tensor.detach().to(_core.dtypes["float64"]).numpy()
 
 
 def nll_loss_fake(
@@ -95,18 +87,12 @@ def nll_loss_forward(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
     """Minus the score of each row's target times its class weight; and the weights' sum, which a mean is taken by."""
-    import numpy as np
-
     output, total_weight = nll_loss_fake(self, target, weight, reduction, ignore_index)
-    labels, weights = _arrays(self, target, weight, ignore_index)
-    scores = ops.aten.gather(_rows(self, target)[0], 1, _column(labels))
-    losses = -_float64(scores)[:, 0] * weights
-    losses[weights == 0] = 0
-    total = weights.sum()
-    with np.errstate(invalid="ignore"):
-        value = losses if reduction == NONE else losses.sum() / (total if reduction == MEAN else 1)
-    output.copy_(_wrap(np.asarray(value, "float64")).reshape(output.shape))
-    total_weight.fill_(0.0 if reduction == NONE else float(total))
+    scores, labels = _rows(self, target)
+    run = native("mt_nll_loss", "desc", "desc", "desc", "desc", "desc", "i64", "i64", "i64")
+    weights, rows = scores if weight is None else weight, output.reshape((-1,)) if reduction == NONE else output
+    options = weight is not None, reduction, ignore_index
+    _checked_labels(self, labels, ignore_index, lambda: run(scores, labels, weights, rows, total_weight, *options))
     return output, total_weight
 
 
@@ -148,16 +134,12 @@ def nll_loss_backward(
     total_weight: Tensor,
 ) -> Tensor:
     """Minus the class weight at each row's target, 0 elsewhere, times the gradient."""
-    import numpy as np
-
     output = nll_loss_backward_fake(grad_output, self, target, weight, reduction, ignore_index, total_weight)
-    labels, weights = _arrays(self, target, weight, ignore_index)
-    grad = _float64(grad_output).reshape(-1)
-    if reduction == MEAN:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            grad = grad / total_weight.item()
-    found = _column(-weights * grad).to(self.dtype)
-    _rows(output.zero_(), target)[0].scatter_add_(1, _column(labels), found)
+    slopes, labels = _rows(output, target)
+    run = native("mt_nll_loss_backward", "desc", "desc", "desc", "desc", "desc", "i64", "i64", "i64")
+    weights, grad = slopes if weight is None else weight, grad_output.reshape((-1,)) if reduction == NONE else grad_output
+    options = weight is not None, reduction, ignore_index
+    _checked_labels(self, labels, ignore_index, lambda: run(grad, labels, weights, total_weight, slopes, *options))
     return output
 
 
@@ -193,18 +175,3 @@ def nll_loss_second_gradient(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     of_grad, of_self = ctx.needs_input_grad[:2]
     loss = ops.aten.nll_loss(grad, target, weight, ctx.reduction, ctx.ignore_index) if of_grad else None
     return loss, ops.aten.zeros_like(grad) if of_self else None, None, None, None, None, None
-
-
-def _column(array: Any) -> Tensor:
-    """A number for each row, as `gather` takes them."""
-    return _wrap(array.reshape(-1, 1))
-
-
-def _wrap(array: Any) -> Tensor:
-    """A tensor over a contiguous array of float64 or int64."""
-    step = 1
-    strides: list[int] = []
-    for size in reversed(array.shape):
-        strides.insert(0, step)
-        step *= size
-    return _core.from_buffer(array, array.ctypes.data, array.shape, strides, _core.dtypes[array.dtype.name])

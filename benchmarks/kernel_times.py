@@ -1,0 +1,298 @@
+"""CPU kernels against PyTorch's: 80 calls at the sizes of models, both sides in one process that is pinned to its cores.
+
+``python -m benchmarks.kernel_times [TEXT] [--threads N]`` prints a line a pair, of those whose name has the text in it:
+microseconds of either, their ratio, and the geometric mean below. Data are the same numbers on both sides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.report import Result, duration
+from benchmarks.timing import paired
+
+__all__ = ["PAIRS", "Pair", "results"]
+
+Call = Callable[[], object]
+Make = Callable[[Any], Call]  # of a module that is PyTorch, or like it
+TURN, ROUNDS = 0.003, 9  # seconds that a turn takes at least, and the turns of either side
+LARGE = 1 << 24
+HIDDEN, INNER, ROWS, WORDS = 768, 3072, 512, 30522  # BERT's, with four sentences of 128 words
+MEAN_LIMIT, LIMIT = 0.8, 1.5
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An operator at a size; ``make(torch)`` makes its data and returns the call."""
+
+    name: str
+    make: Make
+
+
+def _of(*shapes: tuple[int, ...], run: Callable[..., object]) -> Make:
+    """A call of ``run(torch, *tensors)``, of normal numbers."""
+
+    def make(torch: Any) -> Call:
+        tensors = [torch.randn(*shape) for shape in shapes]
+        return lambda: run(torch, *tensors)
+
+    return make
+
+
+def _both_ways(*shapes: tuple[int, ...], run: Callable[..., Any]) -> Make:
+    """The same, of leaves, and the gradients of all of them."""
+
+    def make(torch: Any) -> Call:
+        leaves = [torch.randn(*shape).requires_grad_() for shape in shapes]
+        with torch.no_grad():
+            grad = torch.ones_like(run(torch, *leaves))
+
+        def call() -> None:
+            run(torch, *leaves).backward(grad)
+            for leaf in leaves:
+                leaf.grad = None
+
+        return call
+
+    return make
+
+
+def _with_indices(rows: int, count: int, *shapes: tuple[int, ...], run: Callable[..., Any], back: bool = False) -> Make:
+    """The same, with ``count`` indices below ``rows`` in the first place."""
+
+    def make(torch: Any) -> Call:
+        indices = torch.arange(count) * 37 % rows
+        made = _both_ways if back else _of
+        return made(*shapes, run=lambda module, *tensors: run(module, indices, *tensors))(torch)
+
+    return make
+
+
+def _adamw(torch: Any) -> Call:
+    parameters = [torch.randn(HIDDEN, INNER), torch.randn(INNER)]
+    for parameter in parameters:
+        parameter.requires_grad_()
+        parameter.grad = torch.randn(*parameter.shape)
+    step: Call = torch.optim.AdamW(parameters, lr=1e-4).step
+    return step
+
+
+def _functional(name: str, *rest: Any, **named: Any) -> Callable[..., Any]:
+    """``torch.nn.functional.<name>(*tensors, *rest, **named)``."""
+    return lambda torch, *tensors: getattr(torch.nn.functional, name)(*tensors, *rest, **named)
+
+
+def _method(name: str, *rest: Any, **named: Any) -> Callable[..., Any]:
+    """``tensor.<name>(*others, *rest, **named)``."""
+    return lambda torch, x, *others: getattr(x, name)(*others, *rest, **named)
+
+
+def _layer_norm(torch: Any, x: Any, weight: Any, bias: Any) -> Any:
+    return torch.nn.functional.layer_norm(x, (x.shape[-1],), weight, bias)
+
+
+def _batch_norm(torch: Any, x: Any, weight: Any, bias: Any) -> Any:
+    return torch.nn.functional.batch_norm(x, None, None, weight, bias, training=True)
+
+
+def _cross_entropy(torch: Any, indices: Any, x: Any) -> Any:
+    return torch.nn.functional.cross_entropy(x, indices)
+
+
+def _embedding(torch: Any, indices: Any, table: Any) -> Any:
+    return torch.nn.functional.embedding(indices, table)
+
+
+def _small() -> Iterator[tuple[str, Make]]:
+    square, row = (4, 4), (4,)
+    yield "add", _of(square, square, run=_method("add"))
+    yield "multiply by a number", _of(square, run=_method("mul", 2.0))
+    yield "relu", _of(square, run=_method("relu"))
+    yield "gelu", _of(square, run=_functional("gelu"))
+    yield "softmax", _of(square, run=_method("softmax", -1))
+    yield "log_softmax", _of(square, run=_method("log_softmax", -1))
+    yield "layer_norm", _of(square, row, row, run=_layer_norm)
+    yield "sum", _of(square, run=_method("sum"))
+    yield "mean of rows", _of(square, run=_method("mean", -1))
+    yield "matmul", _of(square, square, run=_method("matmul"))
+    yield "linear", _of(square, square, row, run=_functional("linear"))
+    yield "cat", _of(square, square, run=lambda torch, x, y: torch.cat([x, y]))
+    yield "embedding", _with_indices(4, 4, square, run=_embedding)
+    yield "index_select", _with_indices(4, 4, square, run=lambda torch, i, x: torch.index_select(x, 0, i))
+    yield "cross_entropy", _with_indices(4, 4, square, run=_cross_entropy)
+    yield "randn", _of(run=lambda torch: torch.randn(4, 4))
+    yield "dropout", _of(square, run=_functional("dropout"))
+    yield "linear, both ways", _both_ways(square, square, row, run=_functional("linear"))
+    yield "layer_norm, both ways", _both_ways(square, row, row, run=_layer_norm)
+    yield "cross_entropy, both ways", _with_indices(4, 4, square, run=_cross_entropy, back=True)
+
+
+def _middle() -> Iterator[tuple[str, Make]]:
+    shape, row = (ROWS, HIDDEN), (HIDDEN,)
+    yield "add", _of(shape, shape, run=_method("add"))
+    yield "add a row", _of(shape, row, run=_method("add"))
+    yield "add a column", _of(shape, (ROWS, 1), run=_method("add"))
+    yield "gelu", _of(shape, run=_functional("gelu"))
+    yield "tanh", _of(shape, run=_method("tanh"))
+    yield "exp", _of(shape, run=_method("exp"))
+    yield "where", _of(shape, shape, run=lambda torch, x, y: torch.where(x > 0, x, y))
+    yield "softmax", _of(shape, run=_method("softmax", -1))
+    yield "log_softmax", _of(shape, run=_method("log_softmax", -1))
+    yield "layer_norm", _of(shape, row, row, run=_layer_norm)
+    yield "sum", _of(shape, run=_method("sum"))
+    yield "sum of columns", _of(shape, run=_method("sum", 0))
+    yield "sum of rows", _of(shape, run=_method("sum", 1))
+    yield "max of rows", _of(shape, run=_method("max", 1))
+    yield "argmax of rows", _of(shape, run=_method("argmax", 1))
+    yield "var of rows", _of(shape, run=_method("var", 1))
+    yield "cat of columns", _of(shape, shape, run=lambda torch, x, y: torch.cat([x, y], 1))
+    yield "transposed copy", _of(shape, run=lambda torch, x: x.t().contiguous())
+    yield "index_select", _with_indices(ROWS, ROWS, shape, run=lambda torch, i, x: torch.index_select(x, 0, i))
+    yield "randn", _of(run=lambda torch: torch.randn(ROWS, HIDDEN))
+    yield "dropout", _of(shape, run=_functional("dropout", 0.1))
+    yield "add a row, both ways", _both_ways(shape, row, run=_method("add"))
+    yield "softmax, both ways", _both_ways(shape, run=_method("softmax", -1))
+    yield "layer_norm, both ways", _both_ways(shape, row, row, run=_layer_norm)
+
+
+def _large() -> Iterator[tuple[str, Make]]:
+    shape = (LARGE,)
+    yield "add", _of(shape, shape, run=_method("add"))
+    yield "relu", _of(shape, run=_method("relu"))
+    yield "exp", _of(shape, run=_method("exp"))
+    yield "sum", _of(shape, run=_method("sum"))
+    yield "clone", _of(shape, run=_method("clone"))
+    yield "softmax", _of((4096, 4096), run=_method("softmax", -1))
+    yield "randn", _of(run=lambda torch: torch.randn(LARGE))
+
+
+def _bert() -> Iterator[tuple[str, Make]]:
+    rows, heads, scores = (ROWS, HIDDEN), (4, 12, 128, 64), (48, 128, 128)
+    linear, attention = _functional("linear"), _functional("scaled_dot_product_attention")
+    yield "linear 768", _of(rows, (HIDDEN, HIDDEN), (HIDDEN,), run=linear)
+    yield "linear 3072", _of(rows, (INNER, HIDDEN), (INNER,), run=linear)
+    yield "matmul 1024", _of((1024, 1024), (1024, 1024), run=_method("matmul"))
+    yield "scores", _of((48, 128, 64), (48, 64, 128), run=_method("bmm"))
+    yield "softmax of scores", _of(scores, run=_method("softmax", -1))
+    yield "heads", _of((4, 128, 12, 64), run=lambda torch, x: x.transpose(1, 2).contiguous())
+    yield "attention", _of(heads, heads, heads, run=attention)
+    yield "gelu 3072", _of((ROWS, INNER), run=_functional("gelu"))
+    yield "dropout and add", _of(rows, rows, run=lambda torch, x, y: torch.nn.functional.dropout(x, 0.1) + y)
+    yield "embedding", _with_indices(WORDS, ROWS, (WORDS, HIDDEN), run=_embedding)
+    yield "cross_entropy", _with_indices(WORDS, ROWS, (ROWS, WORDS), run=_cross_entropy)
+    yield "linear 768, both ways", _both_ways(rows, (HIDDEN, HIDDEN), (HIDDEN,), run=linear)
+    yield "gelu 3072, both ways", _both_ways((ROWS, INNER), run=_functional("gelu"))
+    yield "attention, both ways", _both_ways(heads, heads, heads, run=attention)
+    yield "embedding, both ways", _with_indices(WORDS, ROWS, (WORDS, HIDDEN), run=_embedding, back=True)
+    yield "cross_entropy, both ways", _with_indices(WORDS, ROWS, (ROWS, WORDS), run=_cross_entropy, back=True)
+    yield "AdamW", _adamw
+
+
+def _resnet() -> Iterator[tuple[str, Make]]:
+    def convolution(channels: int, size: int, filters: int, kernel: int, stride: int) -> tuple[Any, ...]:
+        run = _functional("conv2d", None, stride, kernel // 2)
+        return (1, channels, size, size), (filters, channels, kernel, kernel), run
+
+    for text, *numbers in (
+        ("first convolution", 3, 224, 64, 7, 2),
+        ("convolution 64", 64, 56, 64, 3, 1),
+        ("convolution 128", 128, 28, 128, 3, 1),
+        ("convolution 256", 256, 14, 256, 3, 1),
+        ("convolution 512", 512, 7, 512, 3, 1),
+        ("convolution 128, of half", 64, 56, 128, 3, 2),
+        ("convolution 128, of points", 64, 56, 128, 1, 2),
+    ):
+        image, filters, run = convolution(*numbers)
+        yield text, _of(image, filters, run=run)
+        if text in ("convolution 64", "convolution 512"):
+            yield f"{text}, both ways", _both_ways(image, filters, run=run)
+    maps = (1, 64, 56, 56)
+    yield "batch_norm", _of(maps, (64,), (64,), run=_batch_norm)
+    yield "max_pool2d", _of((1, 64, 112, 112), run=_functional("max_pool2d", 3, 2, 1))
+    yield "mean of maps", _of((1, 512, 7, 7), run=_functional("adaptive_avg_pool2d", 1))
+
+
+FAMILIES = {"4x4": _small, f"{ROWS}x{HIDDEN}": _middle, "16 Mi": _large, "BERT": _bert, "ResNet-18": _resnet}
+PAIRS = tuple(Pair(f"{family}: {name}", make) for family, each in FAMILIES.items() for name, make in each())
+
+
+def _timed(call: Call, count: int) -> float:
+    """Wall seconds of a call, of several threads, too."""
+    started = time.perf_counter_ns()
+    for _ in range(count):
+        call()
+    return (time.perf_counter_ns() - started) / count / 1e9
+
+
+def measured(pair: Pair, ours: Any, peer: Any) -> tuple[float, float]:
+    """Seconds of a call on both sides, of the turn whose ratio is the median."""
+    turns = []
+    for torch in (ours, peer):
+        torch.manual_seed(0)
+        call = pair.make(torch)
+        call()
+        once = _timed(call, 1)
+        count = max(1, min(10_000, round(TURN / once)))
+        turns.append(lambda call=call, count=count: _timed(call, count))
+    rounds = ROUNDS if turns[0]() < 0.05 else 5
+    return paired(rounds, *turns)
+
+
+def compare(threads: int, pairs: Iterable[Pair]) -> Iterator[tuple[str, float, float]]:
+    """Measures pairs with some number of threads, each on a core of its own where there are enough."""
+    import torch
+
+    import mindtorch_v2
+
+    os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:threads]))
+    for module in (torch, mindtorch_v2):
+        module.set_num_threads(threads)
+    for pair in pairs:
+        yield pair.name, *measured(pair, mindtorch_v2, torch)
+
+
+def results() -> list[Result]:
+    """All pairs with one thread and with two, in a process each; the last line of each is their geometric mean."""
+    found = []
+    for threads in (1, 2):
+        command = [sys.executable, "-m", "benchmarks.kernel_times", "--threads", str(threads), "--plain"]
+        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        lines = [line.split("\t") for line in told.splitlines()]
+        times = [(name, float(ours), float(peer)) for name, ours, peer in lines]
+        counted = f"{threads} thread{'s' * (threads > 1)}"
+        found += [Result(f"{name}, {counted}", ours, peer, "torch", LIMIT) for name, ours, peer in times]
+        mean = statistics.geometric_mean([ours / peer for _, ours, peer in times])
+        text = f"kernels, geometric mean of {len(times)}, {counted}"
+        found.append(Result(text, mean, None, "", MEAN_LIMIT, lambda figure: f"{figure:.2f}"))
+    return found
+
+
+def main() -> None:
+    """Prints the pairs that are asked for as they are measured."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kernel_times", description=__doc__.split("\n")[0])
+    parser.add_argument("text", nargs="?", default="", help="the pairs whose names contain this")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--plain", action="store_true", help="seconds, with tabs between, for programs")
+    options = parser.parse_args()
+    ratios = []
+    for name, ours, peer in compare(options.threads, [pair for pair in PAIRS if options.text in pair.name]):
+        ratios.append(ours / peer)
+        line = f"{name}\t{ours}\t{peer}" if options.plain else f"{name:40}{duration(ours):>9}{duration(peer):>9}{ratios[-1]:7.2f}"
+        print(line, flush=True)
+    if ratios and not options.plain:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        worse = sum(ratio > LIMIT for ratio in ratios)
+        print(f"geometric mean of {len(ratios)}: {mean:.2f}; above {LIMIT}: {worse}")
+
+
+if __name__ == "__main__":
+    main()

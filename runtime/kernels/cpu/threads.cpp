@@ -1,0 +1,176 @@
+// The pool: threads start when a range is first cut, and sleep between ranges. A forked child begins with a pool of its own.
+#include "threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "mindtorch_kernel.h"
+#include "tensor.h"
+
+namespace mt {
+namespace {
+
+constexpr int kMostThreads = 1024;
+constexpr int kPartsEach = 4;     // of a range, so that a thread that is slowed down leaves its share to the others
+constexpr int kSpins = 2000;      // looks for work, or for the end of it, before a thread sleeps: some ten microseconds
+
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+// A range that is being worked on, on its caller's stack.
+struct Job {
+  RangeFn fn;
+  void* body;
+  int64_t n, part;
+  std::atomic<int64_t> next{0};
+  std::atomic<int> status{MT_OK};
+
+  void work() {
+    while (status.load(std::memory_order_relaxed) == MT_OK) {
+      const int64_t first = next.fetch_add(part, std::memory_order_relaxed);
+      if (first >= n) return;
+      const int found = fn(body, first, std::min(n, first + part));
+      int fine = MT_OK;
+      if (found != MT_OK) status.compare_exchange_strong(fine, found);
+    }
+  }
+};
+
+thread_local Job* mine = nullptr;  // what the thread has a part of
+
+class Pool {
+ public:
+  // Works on a job with up to `threads` threads. False: another caller has the pool.
+  bool run(Job* job, int threads) {
+    std::unique_lock<std::mutex> caller(callers_, std::try_to_lock);
+    if (!caller.owns_lock()) return false;
+    {
+      std::lock_guard<std::mutex> guard(mutex_);
+      job_ = job;
+      places_ = start(threads - 1);
+      round_.fetch_add(1, std::memory_order_release);
+    }
+    wake_.notify_all();
+    mine = job;
+    job->work();
+    mine = nullptr;
+    {
+      std::lock_guard<std::mutex> guard(mutex_);
+      job_ = nullptr;  // threads that wake up now come too late, and are not waited for
+    }
+    for (int i = 0; i < kSpins && busy_.load(std::memory_order_acquire) > 0; ++i) relax();
+    std::unique_lock<std::mutex> guard(mutex_);
+    done_.wait(guard, [this] { return busy_.load(std::memory_order_acquire) == 0; });
+    return true;
+  }
+
+ private:
+  // How many of the threads wanted there are, now that those missing were started. Signals are for the threads of the program.
+  int start(int count) {
+    if (started_ >= count) return count;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      for (; started_ < count; ++started_) std::thread([this, round = round_.load()] { serve(round); }).detach();
+    } catch (const std::system_error&) {  // the system has no more: those that there are will do
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return std::min(started_, count);
+  }
+
+  void serve(uint64_t seen) {
+    for (;;) {
+      for (int i = 0; i < kSpins && round_.load(std::memory_order_acquire) == seen; ++i) relax();
+      Job* job = nullptr;
+      {
+        std::unique_lock<std::mutex> guard(mutex_);
+        wake_.wait(guard, [&] { return round_.load(std::memory_order_relaxed) != seen; });
+        seen = round_.load(std::memory_order_relaxed);
+        if (job_ == nullptr || places_ == 0) continue;
+        --places_;
+        job = job_;
+        busy_.fetch_add(1, std::memory_order_relaxed);
+      }
+      mine = job;
+      job->work();
+      mine = nullptr;
+      if (busy_.fetch_sub(1, std::memory_order_acq_rel) > 1) continue;
+      std::lock_guard<std::mutex> guard(mutex_);  // the caller looks at `busy_` with it, too
+      done_.notify_one();
+    }
+  }
+
+  std::mutex callers_, mutex_;
+  std::condition_variable wake_, done_;
+  std::atomic<uint64_t> round_{0};
+  std::atomic<int> busy_{0};
+  Job* job_ = nullptr;
+  int places_ = 0, started_ = 0;
+};
+
+// Pools are never destroyed: their threads may outlive the library's other data at the end of the process.
+std::atomic<Pool*> pool{nullptr};
+
+Pool* the_pool() {
+  Pool* found = pool.load(std::memory_order_acquire);
+  if (found != nullptr) return found;
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { pool.store(nullptr); });
+  (void)registered;
+  Pool* made = new Pool;
+  if (pool.compare_exchange_strong(found, made, std::memory_order_acq_rel)) return made;
+  delete made;
+  return found;
+}
+
+int default_threads() {
+  if (const char* wanted = std::getenv("OMP_NUM_THREADS")) {
+    const long count = std::strtol(wanted, nullptr, 10);
+    if (count > 0) return int(std::min<long>(count, kMostThreads));
+  }
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));
+  return int(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+std::atomic<int>& thread_count() {
+  static std::atomic<int> count{default_threads()};
+  return count;
+}
+
+}  // namespace
+
+bool is_stopped() { return mine != nullptr && mine->status.load(std::memory_order_relaxed) != MT_OK; }
+
+int threads() { return mine != nullptr ? 1 : thread_count().load(std::memory_order_relaxed); }
+
+int run_parallel(int64_t n, int64_t grain, RangeFn fn, void* body) {
+  const int64_t most = threads();
+  const int64_t parts = std::min(n / std::max<int64_t>(grain, 1), most * kPartsEach);
+  if (most < 2 || parts < 2) return fn(body, 0, n);
+  Job job{fn, body, n, (n + parts - 1) / parts};
+  if (!the_pool()->run(&job, int(std::min(most, parts)))) return fn(body, 0, n);
+  return job.status.load();
+}
+
+}  // namespace mt
+
+// How many threads a kernel uses at most, its caller's among them.
+MT_EXPORT int64_t mt_get_num_threads() { return mt::thread_count().load(); }
+MT_EXPORT void mt_set_num_threads(int64_t count) {
+  mt::thread_count().store(int(std::clamp<int64_t>(count, 1, mt::kMostThreads)));
+}
