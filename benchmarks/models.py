@@ -1,0 +1,131 @@
+"""``python -m benchmarks.models``: models of transformers, unmodified, under this runtime and under PyTorch.
+
+Each model (small, random weights, one seed) takes three AdamW steps, generates, is saved and loaded, in a process under PyTorch and
+in one whose ``import torch`` means `mindtorch_v2`. Writes ``docs/models.md``. The release of transformers is no dependency: it is
+installed into a folder of its own below ``build/``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import math
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from benchmarks import model_steps
+
+__all__ = ["RELEASE", "Comparison", "compare", "environment", "page"]
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "models.md"
+RELEASE = "4.41.2"
+TOLERANCE = 1e-5  # of a loss: float32 sums in another order
+MARK, BEGIN, END = "| model |", "<!-- written by benchmarks.models: begin -->", "<!-- end -->"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a model came to under both: what agrees by name, with a word on it."""
+
+    model: str
+    agrees: dict[str, bool]
+    largest: float  # difference of losses, relative
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of it agrees."""
+        return all(self.agrees.values())
+
+
+def environment(release: str = RELEASE) -> Path:
+    """The folder with that release and what it needs, installed where it is not there yet."""
+    folder = ROOT / "build" / "models" / f"transformers-{release}"
+    done = folder / ".installed"
+    if not done.exists():
+        numpy = f"numpy=={importlib.metadata.version('numpy')}"  # the one that everything else here was built for
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder), "--upgrade"]
+        subprocess.run([*command, f"transformers=={release}", "safetensors", numpy], check=True)
+        done.touch()
+    return folder
+
+
+def run(name: str, folder: Path, here: bool) -> dict[str, Any]:
+    """What the child process found. Raises RuntimeError with what it printed where it failed."""
+    command = [sys.executable, "-W", "ignore", str(Path(model_steps.__file__)), name, *(["--here"] if here else [])]
+    paths = [str(folder), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+    ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
+    if ran.returncode:
+        raise RuntimeError(f"{name} under {'mindtorch_v2' if here else 'PyTorch'} failed:\n{ran.stderr[-3000:]}")
+    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return found
+
+
+def compare(name: str, folder: Path) -> Comparison:
+    """A model under both."""
+    ours, theirs = run(name, folder, here=True), run(name, folder, here=False)
+    pairs = list(zip(ours.pop("losses"), theirs.pop("losses"), strict=True))
+    agrees = {"training": all(math.isclose(a, b, rel_tol=TOLERANCE) for a, b in pairs)}
+    agrees |= {key: value == theirs[key] for key, value in ours.items() if key != "torch"}
+    return Comparison(name, agrees, max(abs(a - b) / abs(b) for a, b in pairs))
+
+
+def page(found: list[Comparison], release: str) -> str:
+    """The table of the page."""
+    columns = ["training", *model_steps.WAYS, "safetensors", "bin"]
+    lines = [
+        f"transformers {release}, PyTorch {importlib.metadata.version('torch').partition('+')[0]} beside it.\n",
+        f"{MARK} {' | '.join(columns)} | largest difference of a loss |",
+        f"|{'---|' * (len(columns) + 2)}",
+    ]
+    for one in found:
+        cells = ["" if one.agrees.get(c) is None else "equal" if one.agrees[c] else "**differs**" for c in columns]
+        lines.append(f"| {one.model} | {' | '.join(cells)} | {one.largest:.1e} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Runs the command line; the exit status is 1 where something differs."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.models",
+        description="Runs models of transformers under this runtime and under PyTorch, and compares.",
+        epilog="example: python -m benchmarks.models --only BERT GPT-2",
+    )
+    parser.add_argument("--release", default=RELEASE, help=f"of transformers (default {RELEASE})")
+    parser.add_argument(
+        "--only", nargs="+", choices=model_steps.MODELS, help="these models; the page is not written then"
+    )
+    options = parser.parse_args()
+    console = Console()
+    names = options.only or list(model_steps.MODELS)
+    found = []
+    with Progress(console=console) as progress:
+        task = progress.add_task("installing transformers", total=len(names))
+        folder = environment(options.release)
+        for name in names:
+            progress.update(task, description=name)
+            found.append(compare(name, folder))
+            progress.advance(task)
+    table = Table("model", "agrees", "differs", "largest difference of a loss")
+    for one in found:
+        sides = (", ".join(key for key, value in one.agrees.items() if value is side) for side in (True, False))
+        table.add_row(one.model, *sides, f"{one.largest:.1e}")
+    console.print(table)
+    if not options.only:
+        before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
+        PAGE.write_text(f"{before}{BEGIN}\n\n{page(found, options.release)}\n\n{END}{rest.partition(END)[2]}", "utf-8")
+    return 0 if all(one.whole for one in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
