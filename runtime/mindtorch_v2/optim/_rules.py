@@ -92,6 +92,9 @@ class Many:
     def __init__(self, items: Sequence[Any], pure: bool = False) -> None:
         self.items, self.pure = list(items), pure
 
+    def __neg__(self) -> Any:
+        return each(operator.neg, self)
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return functools.partial(self._pure if self.pure else self._listed, name)
 
@@ -119,7 +122,6 @@ def _operator(function: Callable[[Any, Any], Any], reflected: bool = False) -> C
 for _name in ("add", "sub", "mul", "truediv", "pow"):
     setattr(Many, f"__{_name}__", _operator(getattr(operator, _name)))
     setattr(Many, f"__r{_name}__", _operator(getattr(operator, _name), reflected=True))
-Many.__neg__ = lambda self: each(operator.neg, self)  # type: ignore[attr-defined]
 
 
 def each(function: Callable[..., Any], *values: Any) -> Any:
@@ -219,7 +221,7 @@ def run(
     if foreach and differentiable:
         raise AssertionError("_foreach ops don't support autograd")
     o = SimpleNamespace(**{name: _plain(value, capturable) for name, value in options.items()})
-    form = _single if not (foreach or differentiable) else functools.partial(Many, pure=differentiable)
+    form: Callable[[Sequence[Any]], Any] = _copies if differentiable else Many if foreach else _single
     chosen = _alike(rule, params, states, capturable) if foreach else ([i] for i in range(len(params)))
     for places in chosen:
         _step(rule, places, params, grads, states, o, form, capturable, maximize)
@@ -227,6 +229,11 @@ def run(
 
 def _single(items: Sequence[Any]) -> Any:
     return items[0]
+
+
+def _copies(items: Sequence[Any]) -> Many:
+    """Tensors for a step that autograd goes through: what it saves of them is not what is stepped."""
+    return Many([item.clone() for item in items], pure=True)
 
 
 def _real(tensor: Any) -> Any:

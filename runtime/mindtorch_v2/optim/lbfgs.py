@@ -143,6 +143,12 @@ class LBFGS(Optimizer):
 class _Directions:
     """Where to go next: minus the gradient times an inverse of the second derivatives that earlier steps suggest."""
 
+    direction: Any
+    t: Any
+    turns: Any
+    steps: Any
+    weights: Any
+
     def __init__(self, state: dict[str, Any], most: int) -> None:
         self.state, self.most = state, most
         self.direction, self.t = state.get("d"), state.get("t")
