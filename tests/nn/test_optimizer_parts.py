@@ -67,9 +67,8 @@ def test_copies_go_on_and_older_states_are_understood(name: str) -> None:
         for state in old["state"].values():
             state.update({key: state[key].item() for key in ("step", "eta", "mu", "mu_product") if key in state})
         run.made.load_state_dict(old)
-    assert_same(
-        *(described([dict(sorted(group.items())) for group in run.made.param_groups]) for run in runs), **close_to(name)
-    )
+    groups = [described([dict(sorted(group.items())) for group in run.made.param_groups]) for run in runs]
+    assert_same(*groups, **close_to(name))
     if name != "LBFGS":  # whose state is noise after 20 iterations
         assert_same(*(described(run.made.state_dict()["state"]) for run in runs), **close_to(name))
 

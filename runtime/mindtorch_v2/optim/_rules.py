@@ -222,9 +222,10 @@ def run(
         raise AssertionError("_foreach ops don't support autograd")
     o = SimpleNamespace(**{name: _plain(value, capturable) for name, value in options.items()})
     form: Callable[[Sequence[Any]], Any] = _copies if differentiable else Many if foreach else _single
-    chosen = _alike(rule, params, states, capturable) if foreach else ([i] for i in range(len(params)))
-    for places in chosen:
-        _step(rule, places, params, grads, states, o, form, capturable, maximize)
+    numbers = frozenset(rule.numbers())
+    going = _Run(rule.formula, params, grads, states, o, form, numbers, capturable, maximize)
+    for places in _alike(going) if foreach else ([i] for i in range(len(params))):
+        going.step(places)
 
 
 def _single(items: Sequence[Any]) -> Any:
@@ -236,50 +237,57 @@ def _copies(items: Sequence[Any]) -> Many:
     return Many([item.clone() for item in items], pure=True)
 
 
-def _real(tensor: Any) -> Any:
-    """Complex numbers as pairs of real ones, in the same memory: each part is stepped by itself."""
-    return ops.aten.view_as_real(tensor) if isinstance(tensor, Tensor) and tensor.is_complex() else tensor
+@dataclass(frozen=True)
+class _Run:
+    """What a formula is run on, and how: ``form`` makes of tensors what it takes."""
+
+    formula: Formula
+    params: Sequence[Tensor]
+    grads: Sequence[Tensor]
+    states: Lists
+    o: SimpleNamespace
+    form: Callable[[Sequence[Any]], Any]
+    numbers: frozenset[str]
+    captured: bool
+    maximize: bool
+
+    def step(self, places: list[int]) -> None:
+        """Steps the parameters at some places, whose numbers are all the same.
+
+        Complex ones are stepped as pairs of real ones, in the same memory.
+        """
+        paired = self.params[places[0]].is_complex()
+        before: dict[str, list[Any]] = {}
+        given: dict[str, Any] = {}
+        for name, column in self.states.items():
+            before[name] = items = [column[i] for i in places]
+            if items[0] is None:
+                given[name] = None
+            elif name in self.numbers:
+                if name == "step":
+                    for item in items:
+                        item.add_(1)
+                given[name] = self.form(items) if self.captured else items[0].item()
+            else:
+                before[name] = items = _real(items) if paired else items
+                given[name] = self.form(items)
+        params, grads = [self.params[i] for i in places], [self.grads[i] for i in places]
+        if paired:
+            params, grads = _real(params), _real(grads)
+        p, g, s = self.form(params), self.form(grads), SimpleNamespace(**given)
+        self.formula(p, -g if self.maximize else g, s, self.o)
+        _keep(params, p)
+        for name, value in vars(s).items():
+            if given[name] is None and value is not None:
+                made = value.items if isinstance(value, Many) else [value]
+                for i, item in zip(places, made, strict=True):
+                    self.states[name][i] = ops.aten.view_as_complex(item) if paired else item
+            elif value is not given[name] or isinstance(value, Many):
+                _keep(before[name], value)
 
 
-def _step(
-    rule: Rule,
-    places: list[int],
-    params: Sequence[Tensor],
-    grads: Sequence[Tensor],
-    states: Lists,
-    o: SimpleNamespace,
-    form: Callable[[Sequence[Any]], Any],
-    captured: bool,
-    maximize: bool,
-) -> None:
-    """One run of the formula, for the parameters at some places, whose numbers are all the same."""
-    numbers = rule.numbers()
-    if "step" in states:
-        for i in places:
-            states["step"][i].add_(1)
-    before = {name: [_real(column[i]) for i in places] for name, column in states.items()}
-    s = SimpleNamespace()
-    for name, items in before.items():
-        if items[0] is None:
-            value = None
-        elif name in numbers and not captured:
-            value = items[0].item()
-        else:
-            value = form(items)
-        setattr(s, name, value)
-    given = dict(vars(s))
-    old = [_real(params[i]) for i in places]
-    p, g = form(old), form([_real(grads[i]) for i in places])
-    rule.formula(p, -g if maximize else g, s, o)
-    _keep(old, p)
-    for name, items in before.items():
-        value = getattr(s, name)
-        if items[0] is None and value is not None:
-            made = value.items if isinstance(value, Many) else [value]
-            for i, item in zip(places, made, strict=True):
-                states[name][i] = ops.aten.view_as_complex(item) if params[i].is_complex() else item
-        elif value is not given[name] or isinstance(value, Many):
-            _keep(items, value)
+def _real(tensors: Sequence[Tensor]) -> list[Any]:
+    return [ops.aten.view_as_real(tensor) for tensor in tensors]
 
 
 def _keep(old: list[Any], value: Any) -> None:
@@ -292,13 +300,13 @@ def _keep(old: list[Any], value: Any) -> None:
             tensor.fill_(item)
 
 
-def _alike(rule: Rule, params: Sequence[Tensor], states: Lists, captured: bool) -> Iterator[list[int]]:
+def _alike(run: _Run) -> Iterator[list[int]]:
     """The places of parameters that take the same step: of one device and dtype, with the same numbers and states."""
-    numbers = set() if captured else set(rule.numbers())
+    numbers = frozenset() if run.captured else run.numbers
     groups: dict[Any, list[int]] = {}
-    for i, param in enumerate(params):
-        items = [(name, column[i]) for name, column in states.items()]
-        kind = tuple(item is None if name not in numbers else item.item() for name, item in items)
+    for i, param in enumerate(run.params):
+        items = [(name, column[i]) for name, column in run.states.items()]
+        kind = tuple(item.item() if name in numbers else item is None for name, item in items)
         groups.setdefault((param.device, param.dtype, kind), []).append(i)
     return iter(groups.values())
 
