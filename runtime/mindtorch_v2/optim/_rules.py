@@ -199,9 +199,11 @@ def run(
 ) -> None:
     """Steps parameters by their gradients: each list of ``states`` has an item for each, None where it has none.
 
-    Raises RuntimeError for numbers that are not in tensors, AssertionError for a step that is captured on a device
+    Raises TypeError for what are no lists of tensors, ValueError for lists of several lengths, RuntimeError for numbers
+    that are not in tensors, AssertionError for a step that is captured on a device
     without graphs, or goes over lists and is differentiated.
     """
+    _check_lists(params, grads, states)
     for name in rule.numbers():
         if not all(isinstance(number, Tensor) for number in states[name]):
             what = "state_steps" if name == "step" else f"{name}s"
@@ -226,6 +228,17 @@ def run(
     going = _Run(rule.formula, params, grads, states, o, form, numbers, capturable, maximize)
     for places in _alike(going) if foreach else ([i] for i in range(len(params))):
         going.step(places)
+
+
+def _check_lists(params: Any, grads: Any, states: Mapping[str, Any]) -> None:
+    for name, given in (("params", params), ("grads", grads), *states.items()):
+        if not isinstance(given, (list, tuple)):
+            raise TypeError(f"{name}: expected a list of tensors, got {type(given).__name__}")
+        if len(given) != len(params):
+            raise ValueError(f"{name}: expected as many tensors as params has, {len(params)}, got {len(given)}")
+    for tensor in (*params, *grads):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"params and grads: expected tensors, got {type(tensor).__name__}")
 
 
 def _single(items: Sequence[Any]) -> Any:

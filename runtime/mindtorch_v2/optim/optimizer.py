@@ -286,8 +286,8 @@ class Optimizer:
     ) -> Tensor:
         """A tensor on the parameter's device and of its dtype; a count of steps stays, unless it is kept there, too."""
         moved: Tensor
+        group: Group = next((group for group in param_groups if param_id in group["params"]), {})
         if key == "step":
-            group: Group = next((group for group in param_groups if param_id in group["params"]), {})
             if not (group.get("capturable") or group.get("fused")):
                 return value
             moved = value.to(device=param.device, dtype=dtypes["float32"])
