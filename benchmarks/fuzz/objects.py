@@ -17,6 +17,7 @@ _FUNCTION = (
 )
 
 _OPTIMIZER = "torch.optim.SGD([torch.tensor([1.0], requires_grad=True)], lr=0.1, momentum=0.9)"
+_OPTIMIZERS = "ASGD Adadelta Adafactor Adagrad Adam AdamW Adamax LBFGS NAdam RAdam RMSprop Rprop SGD SparseAdam"
 # The arguments that modules are made with -> which.
 _MODULES = {
     "": "CELU ELU GLU SELU Hardshrink Hardsigmoid Hardswish Hardtanh LogSigmoid Mish PReLU RReLU ReLU6 Softmax2d "
@@ -120,9 +121,10 @@ OBJECTS = (
     "torch.nn.CrossEntropyLoss()",
     *(f"torch.nn.{name}({given})" for given, names in _MODULES.items() for name in names.split()),
     "torch.nn.Module().load_state_dict({})",
-    "torch.optim.SGD([torch.tensor([1.0, 2.0], requires_grad=True)], lr=0.1)",
-    "torch.optim.Adam([torch.tensor([1.0, 2.0], requires_grad=True)])",
-    "torch.optim.AdamW([torch.tensor([1.0, 2.0], requires_grad=True)])",
+    *(f"torch.optim.{name}([torch.tensor([1.0, 2.0], requires_grad=True)])" for name in _OPTIMIZERS.split()),
+    "torch.optim.Muon([torch.tensor([[1.0, 2.0]], requires_grad=True)])",
+    "torch.optim.swa_utils.AveragedModel(torch.nn.Linear(2, 2))",
+    f"torch.optim.swa_utils.SWALR({_OPTIMIZER}, 0.1)",
     *(
         f"torch.optim.lr_scheduler.{name}({_OPTIMIZER}{given})"
         for given, names in _SCHEDULES.items()

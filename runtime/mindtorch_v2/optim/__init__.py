@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import _functional as _functional
 from . import lr_scheduler as lr_scheduler
 from . import swa_utils as swa_utils
 from ._adafactor import Adafactor

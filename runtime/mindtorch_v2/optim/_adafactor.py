@@ -18,7 +18,7 @@ __all__ = ["Adafactor", "adafactor"]
 
 def _size(x: Tensor) -> float:
     """The root of the mean of the squares."""
-    return float(x.norm(2).item()) / x.numel() ** 0.5
+    return float(x.norm(2).item() / x.numel() ** 0.5)
 
 
 def _formula(p: Any, g: Any, s: SimpleNamespace, o: SimpleNamespace) -> None:

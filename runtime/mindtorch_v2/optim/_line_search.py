@@ -83,7 +83,7 @@ def _zoom(
     slow = False  # whether the last step went hardly away from an end
     low, high = (0, 1) if bracket[0].loss <= bracket[1].loss else (1, 0)
     while steps < most and not abs(bracket[1].t - bracket[0].t) * width < _NARROWEST:
-        t = _cubic_minimum(*bracket)
+        t = _cubic_minimum(bracket[0], bracket[1])
         least, greatest = min(point.t for point in bracket), max(point.t for point in bracket)
         margin = 0.1 * (greatest - least)
         if min(greatest - t, t - least) < margin:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _core, _creation
-from .._core import Tensor
+from .._core import Tensor, dtypes
 from ..autograd import enable_grad, set_grad_enabled
 from ._rules import Rule, check_fused, run
 from .optimizer import Group, Optimizer
@@ -19,11 +19,8 @@ _WAYS = frozenset(("foreach", "fused", "capturable", "differentiable", "maximize
 
 def number_dtype(fused: bool | None = None) -> Any:
     """The dtype of numbers that are remembered, such as the count of steps."""
-    return (
-        _core.dtypes["float64"]
-        if _core.get_default_dtype() is _core.dtypes["float64"] and not fused
-        else _core.dtypes["float32"]
-    )
+    double = dtypes["float64"]
+    return double if _core.get_default_dtype() is double and not fused else dtypes["float32"]
 
 
 class Ruled(Optimizer):
@@ -37,7 +34,7 @@ class Ruled(Optimizer):
             for name, value in self._rule.later.items():
                 group.setdefault(name, value)
             for param in group["params"]:
-                known = self.state.get(param)
+                known: dict[str, Any] = self.state.get(param) or {}
                 for name in self._rule.numbers() if known else ():
                     if not isinstance(known[name], Tensor):  # older states hold the numbers themselves
                         known[name] = self._number(float(known[name]), param, group)

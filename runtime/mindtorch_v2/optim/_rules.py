@@ -92,6 +92,9 @@ class Many:
     def __init__(self, items: Sequence[Any], pure: bool = False) -> None:
         self.items, self.pure = list(items), pure
 
+    def __neg__(self) -> Any:
+        return each(operator.neg, self)
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return functools.partial(self._pure if self.pure else self._listed, name)
 
@@ -119,7 +122,6 @@ def _operator(function: Callable[[Any, Any], Any], reflected: bool = False) -> C
 for _name in ("add", "sub", "mul", "truediv", "pow"):
     setattr(Many, f"__{_name}__", _operator(getattr(operator, _name)))
     setattr(Many, f"__r{_name}__", _operator(getattr(operator, _name), reflected=True))
-Many.__neg__ = lambda self: each(operator.neg, self)  # type: ignore[attr-defined]
 
 
 def each(function: Callable[..., Any], *values: Any) -> Any:
@@ -197,9 +199,11 @@ def run(
 ) -> None:
     """Steps parameters by their gradients: each list of ``states`` has an item for each, None where it has none.
 
-    Raises RuntimeError for numbers that are not in tensors, AssertionError for a step that is captured on a device
+    Raises TypeError for what are no lists of tensors, ValueError for lists of several lengths, RuntimeError for numbers
+    that are not in tensors, AssertionError for a step that is captured on a device
     without graphs, or goes over lists and is differentiated.
     """
+    _check_lists(params, grads, states)
     for name in rule.numbers():
         if not all(isinstance(number, Tensor) for number in states[name]):
             what = "state_steps" if name == "step" else f"{name}s"
@@ -219,60 +223,84 @@ def run(
     if foreach and differentiable:
         raise AssertionError("_foreach ops don't support autograd")
     o = SimpleNamespace(**{name: _plain(value, capturable) for name, value in options.items()})
-    form = _single if not (foreach or differentiable) else functools.partial(Many, pure=differentiable)
-    chosen = _alike(rule, params, states, capturable) if foreach else ([i] for i in range(len(params)))
-    for places in chosen:
-        _step(rule, places, params, grads, states, o, form, capturable, maximize)
+    form: Callable[[Sequence[Any]], Any] = _copies if differentiable else Many if foreach else _single
+    numbers = frozenset(rule.numbers())
+    going = _Run(rule.formula, params, grads, states, o, form, numbers, capturable, maximize)
+    for places in _alike(going) if foreach else ([i] for i in range(len(params))):
+        going.step(places)
+
+
+def _check_lists(params: Any, grads: Any, states: Mapping[str, Any]) -> None:
+    for name, given in (("params", params), ("grads", grads), *states.items()):
+        if not isinstance(given, (list, tuple)):
+            raise TypeError(f"{name}: expected a list of tensors, got {type(given).__name__}")
+        if len(given) != len(params):
+            raise ValueError(f"{name}: expected as many tensors as params has, {len(params)}, got {len(given)}")
+    for tensor in (*params, *grads):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"params and grads: expected tensors, got {type(tensor).__name__}")
 
 
 def _single(items: Sequence[Any]) -> Any:
     return items[0]
 
 
-def _real(tensor: Any) -> Any:
-    """Complex numbers as pairs of real ones, in the same memory: each part is stepped by itself."""
-    return ops.aten.view_as_real(tensor) if isinstance(tensor, Tensor) and tensor.is_complex() else tensor
+def _copies(items: Sequence[Any]) -> Many:
+    """Tensors for a step that autograd goes through: what it saves of them is not what is stepped."""
+    return Many([item.clone() for item in items], pure=True)
 
 
-def _step(
-    rule: Rule,
-    places: list[int],
-    params: Sequence[Tensor],
-    grads: Sequence[Tensor],
-    states: Lists,
-    o: SimpleNamespace,
-    form: Callable[[Sequence[Any]], Any],
-    captured: bool,
-    maximize: bool,
-) -> None:
-    """One run of the formula, for the parameters at some places, whose numbers are all the same."""
-    numbers = rule.numbers()
-    if "step" in states:
-        for i in places:
-            states["step"][i].add_(1)
-    before = {name: [_real(column[i]) for i in places] for name, column in states.items()}
-    s = SimpleNamespace()
-    for name, items in before.items():
-        if items[0] is None:
-            value = None
-        elif name in numbers and not captured:
-            value = items[0].item()
-        else:
-            value = form(items)
-        setattr(s, name, value)
-    given = dict(vars(s))
-    old = [_real(params[i]) for i in places]
-    p, g = form(old), form([_real(grads[i]) for i in places])
-    rule.formula(p, -g if maximize else g, s, o)
-    _keep(old, p)
-    for name, items in before.items():
-        value = getattr(s, name)
-        if items[0] is None and value is not None:
-            made = value.items if isinstance(value, Many) else [value]
-            for i, item in zip(places, made, strict=True):
-                states[name][i] = ops.aten.view_as_complex(item) if params[i].is_complex() else item
-        elif value is not given[name] or isinstance(value, Many):
-            _keep(items, value)
+@dataclass(frozen=True)
+class _Run:
+    """What a formula is run on, and how: ``form`` makes of tensors what it takes."""
+
+    formula: Formula
+    params: Sequence[Tensor]
+    grads: Sequence[Tensor]
+    states: Lists
+    o: SimpleNamespace
+    form: Callable[[Sequence[Any]], Any]
+    numbers: frozenset[str]
+    captured: bool
+    maximize: bool
+
+    def step(self, places: list[int]) -> None:
+        """Steps the parameters at some places, whose numbers are all the same.
+
+        Complex ones are stepped as pairs of real ones, in the same memory.
+        """
+        paired = self.params[places[0]].is_complex()
+        before: dict[str, list[Any]] = {}
+        given: dict[str, Any] = {}
+        for name, column in self.states.items():
+            before[name] = items = [column[i] for i in places]
+            if items[0] is None:
+                given[name] = None
+            elif name in self.numbers:
+                if name == "step":
+                    for item in items:
+                        item.add_(1)
+                given[name] = self.form(items) if self.captured else items[0].item()
+            else:
+                before[name] = items = _real(items) if paired else items
+                given[name] = self.form(items)
+        params, grads = [self.params[i] for i in places], [self.grads[i] for i in places]
+        if paired:
+            params, grads = _real(params), _real(grads)
+        p, g, s = self.form(params), self.form(grads), SimpleNamespace(**given)
+        self.formula(p, -g if self.maximize else g, s, self.o)
+        _keep(params, p)
+        for name, value in vars(s).items():
+            if given[name] is None and value is not None:
+                made = value.items if isinstance(value, Many) else [value]
+                for i, item in zip(places, made, strict=True):
+                    self.states[name][i] = ops.aten.view_as_complex(item) if paired else item
+            elif value is not given[name] or isinstance(value, Many):
+                _keep(before[name], value)
+
+
+def _real(tensors: Sequence[Tensor]) -> list[Any]:
+    return [ops.aten.view_as_real(tensor) for tensor in tensors]
 
 
 def _keep(old: list[Any], value: Any) -> None:
@@ -285,13 +313,13 @@ def _keep(old: list[Any], value: Any) -> None:
             tensor.fill_(item)
 
 
-def _alike(rule: Rule, params: Sequence[Tensor], states: Lists, captured: bool) -> Iterator[list[int]]:
+def _alike(run: _Run) -> Iterator[list[int]]:
     """The places of parameters that take the same step: of one device and dtype, with the same numbers and states."""
-    numbers = set() if captured else set(rule.numbers())
+    numbers = frozenset() if run.captured else run.numbers
     groups: dict[Any, list[int]] = {}
-    for i, param in enumerate(params):
-        items = [(name, column[i]) for name, column in states.items()]
-        kind = tuple(item is None if name not in numbers else item.item() for name, item in items)
+    for i, param in enumerate(run.params):
+        items = [(name, column[i]) for name, column in run.states.items()]
+        kind = tuple(item.item() if name in numbers else item is None for name, item in items)
         groups.setdefault((param.device, param.dtype, kind), []).append(i)
     return iter(groups.values())
 

@@ -75,11 +75,6 @@ class Adagrad(Ruled):
             for param in group["params"]:
                 self._begin(group, param)
 
-    def share_memory(self) -> None:
-        """Moves the sums into memory that processes share."""
-        for param in self._parameters():
-            self.state[param]["sum"].share_memory_()
-
 
 def adagrad(
     params: list[Tensor],

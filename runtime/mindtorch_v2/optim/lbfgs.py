@@ -75,7 +75,7 @@ class LBFGS(Optimizer):
                 left = group["max_eval"] - (state["func_evals"] - evaluations)
                 last = iteration == group["max_iter"]
                 here = self._go(closure, group, run, Point(0, here.loss, here.grad, slope), left, last)
-                if last or state["func_evals"] - evaluations >= group["max_eval"] or self._near(group, run, here):
+                if last or state["func_evals"] - evaluations >= group["max_eval"] or _near(group, run, here):
                     break
             run.save()
             return first
@@ -111,15 +111,6 @@ class LBFGS(Optimizer):
         self._move(run.t, run.direction)
         return found
 
-    @staticmethod
-    def _near(group: Group, run: _Directions, here: Point) -> bool:
-        """Whether there is hardly any gradient, step or change of the loss left."""
-        if bool(here.grad.abs().max() <= group["tolerance_grad"]):
-            return True
-        if bool(run.direction.mul(run.t).abs().max() <= group["tolerance_change"]):
-            return True
-        return abs(here.loss - run.before.loss) < float(group["tolerance_change"])
-
     def _gradient(self) -> Any:
         """All gradients as one vector of real numbers; 0 where there is none."""
         flat = []
@@ -140,8 +131,23 @@ class LBFGS(Optimizer):
             start += param.numel()
 
 
+def _near(group: Group, run: _Directions, here: Point) -> bool:
+    """Whether there is hardly any gradient, step or change of the loss left."""
+    if bool(here.grad.abs().max() <= group["tolerance_grad"]):
+        return True
+    if bool(run.direction.mul(run.t).abs().max() <= group["tolerance_change"]):
+        return True
+    return abs(here.loss - run.before.loss) < float(group["tolerance_change"])
+
+
 class _Directions:
     """Where to go next: minus the gradient times an inverse of the second derivatives that earlier steps suggest."""
+
+    direction: Any
+    t: Any
+    turns: Any
+    steps: Any
+    weights: Any
 
     def __init__(self, state: dict[str, Any], most: int) -> None:
         self.state, self.most = state, most

@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 import functools
 import warnings
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
-from .. import _core
-from .._core import RemovableHandle, Tensor
+from .._core import RemovableHandle, Tensor, dtypes
 from ..autograd.profiler import record_function
 from ..nn.hooks import add_hook
 
@@ -26,8 +25,8 @@ Group = dict[str, Any]
 Hook = Callable[..., Any]
 ParamsT = Iterable[Tensor] | Iterable[Group] | Iterable[tuple[str, Tensor]]
 
-_global_optimizer_pre_hooks: OrderedDict[Any, Hook] = OrderedDict()
-_global_optimizer_post_hooks: OrderedDict[Any, Hook] = OrderedDict()
+_global_optimizer_pre_hooks: dict[Any, Hook] = {}
+_global_optimizer_post_hooks: dict[Any, Hook] = {}
 _REGISTRIES = (
     "_optimizer_step_pre_hooks",
     "_optimizer_step_post_hooks",
@@ -88,7 +87,7 @@ class Optimizer:
     def _prepare(self) -> None:
         """What is no part of what is saved: registries of hooks, and `step` of a class that is new here."""
         for name in _REGISTRIES:
-            self.__dict__.setdefault(name, OrderedDict())
+            self.__dict__.setdefault(name, {})
         kind: Any = type(self)
         if not getattr(kind.step, "hooked", False):
             kind.step = self.profile_hook_step(kind.step)
@@ -103,11 +102,11 @@ class Optimizer:
         self.defaults.setdefault("differentiable", False)
 
     def __repr__(self) -> str:
-        lines = [type(self).__name__ + " ("]
+        text = type(self).__name__ + " ("
         for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
-            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
-        return "\n".join([*lines, ")"])
+            options = (f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
+            text += f"\nParameter Group {i}\n" + "".join(options)
+        return text + ")"
 
     @staticmethod
     def profile_hook_step(func: F) -> F:
@@ -157,8 +156,8 @@ class Optimizer:
         """Has ``hook(optimizer)`` called once a state is loaded."""
         return add_hook(self._hooks("load_state_dict_post"), hook, prepend)
 
-    def _hooks(self, when: str) -> OrderedDict[Any, Hook]:
-        found: OrderedDict[Any, Hook] = getattr(self, f"_optimizer_{when}_hooks")
+    def _hooks(self, when: str) -> dict[Any, Hook]:
+        found: dict[Any, Hook] = getattr(self, f"_optimizer_{when}_hooks")
         return found
 
     def _parameters(self) -> Iterator[Tensor]:
@@ -287,11 +286,11 @@ class Optimizer:
     ) -> Tensor:
         """A tensor on the parameter's device and of its dtype; a count of steps stays, unless it is kept there, too."""
         moved: Tensor
+        group: Group = next((group for group in param_groups if param_id in group["params"]), {})
         if key == "step":
-            group: Group = next((group for group in param_groups if param_id in group["params"]), {})
             if not (group.get("capturable") or group.get("fused")):
                 return value
-            moved = value.to(device=param.device, dtype=_core.dtypes["float32"])
+            moved = value.to(device=param.device, dtype=dtypes["float32"])
         else:
             moved = value.to(device=param.device, dtype=param.dtype if param.is_floating_point() else None)
         return moved

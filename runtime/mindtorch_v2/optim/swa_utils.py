@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from .. import _core, _creation
-from .._core import Tensor
+from .. import _creation
+from .._core import Tensor, dtypes
 from .._ops import ops
 from ..autograd import no_grad
 from ..nn import Module
@@ -46,13 +46,13 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
     """A function that moves lists of averages toward values by ``1 - decay``. Raises ValueError outside of 0 to 1."""
     _check_decay(decay)
 
-    @no_grad()
     def ema_update(ema_param_list: Sequence[Tensor], current_param_list: Sequence[Tensor], _: Any) -> None:
-        if _divides(ema_param_list[0]):
-            ops.aten._foreach_lerp_(ema_param_list, current_param_list, 1 - decay)
-            return
-        for average, value in zip(ema_param_list, current_param_list, strict=True):
-            average.copy_(average * decay + value * (1 - decay))
+        with no_grad():
+            if _divides(ema_param_list[0]):
+                ops.aten._foreach_lerp_(ema_param_list, current_param_list, 1 - decay)
+                return
+            for average, value in zip(ema_param_list, current_param_list, strict=True):
+                average.copy_(average * decay + value * (1 - decay))
 
     return ema_update
 
@@ -60,19 +60,19 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
 def get_swa_multi_avg_fn() -> Averages:
     """A function that takes lists of values into lists of means of as many as it is told."""
 
-    @no_grad()
     def swa_update(
         averaged_param_list: Sequence[Tensor], current_param_list: Sequence[Tensor], num_averaged: Any
     ) -> None:
-        if _divides(averaged_param_list[0]):
-            ops.aten._foreach_lerp_(averaged_param_list, current_param_list, float(1 / (num_averaged + 1)))
-            return
-        changes = ops.aten._foreach_sub(current_param_list, averaged_param_list)
-        if isinstance(num_averaged, Tensor):
-            counts = [num_averaged + 1] * len(averaged_param_list)
-            ops.aten._foreach_addcdiv_(averaged_param_list, changes, counts)
-        else:
-            ops.aten._foreach_add_(averaged_param_list, changes, alpha=1.0 / (num_averaged + 1))
+        with no_grad():
+            if _divides(averaged_param_list[0]):
+                ops.aten._foreach_lerp_(averaged_param_list, current_param_list, float(1 / (num_averaged + 1)))
+                return
+            changes = ops.aten._foreach_sub(current_param_list, averaged_param_list)
+            if isinstance(num_averaged, Tensor):
+                counts = [num_averaged + 1] * len(averaged_param_list)
+                ops.aten._foreach_addcdiv_(averaged_param_list, changes, counts)
+            else:
+                ops.aten._foreach_add_(averaged_param_list, changes, alpha=1.0 / (num_averaged + 1))
 
     return swa_update
 
@@ -81,9 +81,9 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
     """A function that gives an average moved toward a value by ``1 - decay``. Raises ValueError outside of 0 to 1."""
     _check_decay(decay)
 
-    @no_grad()
     def ema_update(ema_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
-        return decay * ema_param + (1 - decay) * current_param
+        with no_grad():
+            return decay * ema_param + (1 - decay) * current_param
 
     return ema_update
 
@@ -91,9 +91,10 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 def get_swa_avg_fn() -> Average:
     """A function that gives a mean of as many values as it is told with one more."""
 
-    @no_grad()
     def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
-        return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
+        with no_grad():
+            result: Tensor = averaged_param + (current_param - averaged_param) / (num_averaged + 1)
+            return result
 
     return swa_update
 
@@ -122,7 +123,7 @@ class AveragedModel(Module):
         self.module = copy.deepcopy(model)
         if device is not None:
             self.module = self.module.to(device)
-        self.register_buffer("n_averaged", _creation.tensor(0, dtype=_core.dtypes["int64"], device=device))
+        self.register_buffer("n_averaged", _creation.tensor(0, dtype=dtypes["int64"], device=device))
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -164,7 +165,6 @@ class AveragedModel(Module):
                 average.copy_(single(average, value, count))
 
 
-@no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     """Computes the running means and variances of a model's batch normalisations anew, over all that a loader gives.
 
@@ -178,9 +178,10 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     for module in momenta:
         module.reset_running_stats()
         module.momentum = None  # the mean of all batches
-    for given in loader:
-        value = given[0] if isinstance(given, (list, tuple)) else given
-        model(value if device is None else value.to(device))
+    with no_grad():
+        for given in loader:
+            value = given[0] if isinstance(given, (list, tuple)) else given
+            model(value if device is None else value.to(device))
     for module, momentum in momenta.items():
         module.momentum = momentum
     model.train(was_training)
