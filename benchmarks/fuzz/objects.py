@@ -31,7 +31,7 @@ _MODULES = {
     "AvgPool1d AvgPool2d AvgPool3d MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d BatchNorm1d "
     "BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm RMSNorm LocalResponseNorm "
     "PixelShuffle PixelUnshuffle ChannelShuffle Unfold Upsample UpsamplingBilinear2d UpsamplingNearest2d LazyLinear "
-    "SyncBatchNorm",
+    "CrossMapLRN2d SyncBatchNorm",
     "1, 2": "ConstantPad1d ConstantPad2d ConstantPad3d GroupNorm LPPool1d LPPool2d LPPool3d Threshold",
     "2, 2": "EmbeddingBag Fold GRU GRUCell LSTM LSTMCell RNN RNNCell",
     "4, 6, [2]": "AdaptiveLogSoftmaxWithLoss",

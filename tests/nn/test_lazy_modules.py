@@ -129,6 +129,18 @@ def test_adaptive_softmax_and_synchronised_normalisation() -> None:
     agree(case)
 
 
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+def test_normalisation_across_channels(size: int) -> None:
+    def case(torch: Any) -> Any:
+        torch.manual_seed(0)
+        x = torch.randn(2, 8, 2, 3, dtype=torch.float64, requires_grad=True)
+        y = torch.nn.CrossMapLRN2d(size, 0.5, 0.75, 2.0)(x)
+        y.pow(2).sum().backward()
+        return y, x.grad
+
+    agree(case)
+
+
 def test_members_by_path() -> None:
     def case(torch: Any) -> Any:
         pair = torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 2))
