@@ -16,6 +16,7 @@ __all__ = ["LEFT_OUT_MODULES", "MODULES", "PRIVATE", "public_modules"]
 _STEP_OF_BUILD = "a step of `npu.build`, whose functions are called"
 LEFT_OUT_MODULES = {
     "kernels": "kernels of built-in operators, called with arguments that the dispatcher has bound: see operators",
+    "multiprocessing": "Python's own, and what starts processes",
     "nn.backward_hooks": "how modules call hooks: `nn.modules.module` and modules register them",
     "nn.hooks": "how modules call hooks: `nn.modules.module` and modules register them",
     "npu.acl": "the functions of CANN's library, which take addresses",

@@ -24,16 +24,20 @@ _MODULES = {
     "Softplus Softshrink Softsign Tanhshrink AlphaDropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout BCELoss "
     "BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CosineSimilarity GaussianNLLLoss HingeEmbeddingLoss HuberLoss "
     "KLDivLoss MarginRankingLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss2d "
-    "PairwiseDistance PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss",
+    "PairwiseDistance PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss "
+    "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d",
     "1": "Softmin ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d "
     "CircularPad1d CircularPad2d CircularPad3d ZeroPad1d ZeroPad2d ZeroPad3d",
     "2": "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d "
     "AvgPool1d AvgPool2d AvgPool3d MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d BatchNorm1d "
     "BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm RMSNorm LocalResponseNorm "
-    "PixelShuffle PixelUnshuffle ChannelShuffle Unfold Upsample UpsamplingBilinear2d UpsamplingNearest2d",
+    "PixelShuffle PixelUnshuffle ChannelShuffle Unfold Upsample UpsamplingBilinear2d UpsamplingNearest2d LazyLinear "
+    "CrossMapLRN2d SyncBatchNorm",
     "1, 2": "ConstantPad1d ConstantPad2d ConstantPad3d GroupNorm LPPool1d LPPool2d LPPool3d Threshold",
     "2, 2": "EmbeddingBag Fold GRU GRUCell LSTM LSTMCell RNN RNNCell",
-    "2, 1": "MultiheadAttention TransformerDecoderLayer TransformerEncoderLayer",
+    "4, 6, [2]": "AdaptiveLogSoftmaxWithLoss",
+    "2, 1": "LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d "
+    "MultiheadAttention TransformerDecoderLayer TransformerEncoderLayer",
     "2, 2, 1": "Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
     "2, output_size=2": "FractionalMaxPool2d FractionalMaxPool3d",
     "1, (1, 2)": "Unflatten",
@@ -52,6 +56,22 @@ _SCHEDULES = {
     ", 0.1, 0.2": "CyclicLR",
     ", 0.2, 10": "OneCycleLR",
 }
+
+# Of `torch.utils.data`, d; s is a data set.
+_DATA = (
+    "TensorDataset(torch.ones(2))",
+    "ConcatDataset([s, s])",
+    "StackDataset(s, s)",
+    "Subset(s, [1, 0])",
+    "ChainDataset([])",
+    "SequentialSampler(s)",
+    "RandomSampler(s)",
+    "SubsetRandomSampler([1, 0])",
+    "WeightedRandomSampler([0.5, 0.5], 2)",
+    "BatchSampler([0, 1], 1, False)",
+    "DistributedSampler(s, 2, 0)",
+    "DataLoader(s)",
+)
 
 # A method that several have is called on the first.
 OBJECTS = (
@@ -102,6 +122,19 @@ OBJECTS = (
     "torch.nn.ModuleList([torch.nn.Linear(3, 3)])",
     "torch.nn.ModuleDict({'a': torch.nn.Linear(3, 3)})",
     "torch.nn.ParameterList([torch.ones(2)])",
+    "torch.nn.ParameterDict({'a': torch.ones(2)})",
+    "torch.nn.utils.rnn.pack_sequence([torch.ones(2), torch.ones(1)])",
+    "torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2)).parametrizations['weight']",
+    "__import__('sys').modules[torch.nn.__name__ + '.utils.weight_norm'].WeightNorm('weight', 0)",
+    *(
+        f"(lambda m: m.{made})(__import__('sys').modules[torch.nn.__name__ + '.utils.spectral_norm'])"
+        for made in (
+            "SpectralNorm('weight')",
+            "SpectralNormStateDictHook(m.SpectralNorm('weight'))",
+            "SpectralNormLoadStateDictPreHook(m.SpectralNorm('weight'))",
+        )
+    ),
+    *(f"(lambda d, s: d.{made})(torch.utils.data, torch.utils.data.TensorDataset(torch.ones(4, 2)))" for made in _DATA),
     "torch.nn.Linear(3, 3)",
     "torch.nn.Embedding(3, 2)",
     "torch.nn.Flatten()",
@@ -182,7 +215,12 @@ CLASSES_LEFT_OUT = {
     "layout": "a word: a string of its own class",
     "memory_format": "a word: a string of its own class",
     "Tensor": "its methods are a group of their own",
+    "nn.Buffer": "has a tensor's methods",
     "nn.Parameter": "has a tensor's methods",
+    "nn.UninitializedBuffer": "has a tensor's methods, which it refuses",
+    "nn.UninitializedParameter": "has a tensor's methods, which it refuses",
+    "nn.parameter.UninitializedTensorMixin": "marks tensors without a shape: it has no methods",
+    "utils.checkpoint.CheckpointFunction": "a function's parts: `checkpoint` is called",
     "Tag": "an enumeration: its members are strings",
     "amp.grad_scaler.OptState": "an enumeration",
     "backends.Copies": "three functions",

@@ -11,22 +11,21 @@ import pytest
 
 pytorch = pytest.importorskip("torch")
 
-MODULES = ("amp", "nn", "nn.functional", "nn.init", "nn.modules.module", "optim")
+MODULES = (
+    "amp", "nn", "nn.functional", "nn.init", "nn.modules.module", "nn.utils", "nn.utils.parametrizations",
+    "nn.utils.parametrize", "nn.utils.rnn", "nn.utils.stateless", "optim", "utils.checkpoint", "utils.data",
+)  # fmt: skip
 
 # Where ours differs, and why.
 DIFFERENT = {
     "amp.GradScaler": "the accelerator by default is the NPU",
-    "nn.Module": "takes nothing; PyTorch's takes anything, to refuse it by itself",
     "nn.Module.forward": "the interpreter, too, says where a keyword is not taken: PyTorch's is no method to override",
-    **{
-        f"nn.{name}": "as nn.Module"
-        for name in ("LogSigmoid", "Sigmoid", "Softmax2d", "Softsign", "Tanh", "Tanhshrink")
-    },
     **{
         f"nn.{name}": "PyTorch's takes anything, and hands it to what all of them share"
         for name in ("GRU", "LSTM", "RNN")
     },
     "nn.NLLLoss2d": "takes what NLLLoss takes; PyTorch's takes anything, and hands it on",
+    "utils.data.random_split": "the default is the default generator, which is ours",
     **{
         f"nn.functional.{kind}_pool{dims}d": "PyTorch's takes anything, to choose between two functions"
         for kind, several in (("adaptive_max", (1, 2, 3)), ("fractional_max", (2, 3)), ("max", (1, 2, 3)))
@@ -58,7 +57,10 @@ def pairs() -> Iterator[tuple[str, Any, Any]]:
 
 
 def methods(prefix: str, kind: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
-    for name, value in vars(kind).items():
+    own = (
+        base for base in reversed(kind.__mro__) if base is kind or base.__module__.endswith(("nn._state", "nn._moves"))
+    )
+    for name, value in {name: value for base in own for name, value in vars(base).items()}.items():
         public = not name.startswith("_") or (name.startswith("__") and name != "__init__")
         if public and callable(getattr(kind, name)) and hasattr(other, name) and not inspect.isclass(value):
             yield f"{prefix}.{name}", getattr(kind, name), getattr(other, name)

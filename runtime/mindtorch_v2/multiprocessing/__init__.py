@@ -43,7 +43,8 @@ def set_sharing_strategy(new_strategy: str) -> None:
     """Chooses how memory is shared. Raises RuntimeError for a way that there is not."""
     if new_strategy not in get_all_sharing_strategies():
         raise RuntimeError(
-            f"set_sharing_strategy(): {new_strategy!r} is not one of {sorted(get_all_sharing_strategies())}, which there are "
+            f"set_sharing_strategy(): {new_strategy!r} is not one of {sorted(get_all_sharing_strategies())}, "
+            "which there are "
             "here"
         )
 

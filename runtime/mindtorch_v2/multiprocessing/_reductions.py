@@ -16,7 +16,8 @@ def _reduce(tensor: Any) -> Any:
     """Moves the tensor to shared memory. Raises RuntimeError for one that has a history."""
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(
-            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing "
+            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not "
+            "support crossing "
             "process boundaries. If you just want to transfer the data, call detach() on the tensor before serializing "
             "(e.g., putting it on the queue)."
         )

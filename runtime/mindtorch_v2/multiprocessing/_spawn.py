@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 
-class ProcessException(Exception):
+class ProcessException(Exception):  # noqa: N818  (PyTorch's name)
     """A process failed: its number and its id."""
 
     def __init__(self, msg: str, error_index: int, pid: int) -> None:
@@ -63,7 +63,7 @@ class ProcessContext:
 
     def __init__(self, processes: list[Any], errors: list[Any]) -> None:
         self.processes, self._errors = processes, errors
-        self._left = {process.sentinel: number for number, process in enumerate(processes)}
+        self._left: dict[Any, int] = {process.sentinel: number for number, process in enumerate(processes)}
 
     def pids(self) -> list[int]:
         """The ids of the processes."""
@@ -79,7 +79,7 @@ class ProcessContext:
             return True
         failed = None
         for sentinel in multiprocessing.connection.wait(list(self._left), timeout=timeout):
-            number = self._left.pop(sentinel)  # type: ignore[call-overload]
+            number = self._left.pop(sentinel)
             self.processes[number].join()
             if self.processes[number].exitcode != 0:
                 failed = number

@@ -24,6 +24,7 @@ from .adaptive import AdaptiveLogSoftmaxWithLoss
 from .attention import *  # noqa: F403
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .convolutions import *  # noqa: F403
+from .cross_map import CrossMapLRN2d
 from .dropouts import *  # noqa: F403
 from .layers import (
     GELU,
@@ -61,6 +62,7 @@ __all__ = [
     "Bilinear",
     "Buffer",
     "CrossEntropyLoss",
+    "CrossMapLRN2d",
     "Dropout",
     "Embedding",
     "Flatten",

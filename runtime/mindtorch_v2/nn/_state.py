@@ -248,7 +248,8 @@ def _load_below(
     for hook in (module._state_hooks or StateHooks()).loaded.values():
         if hook(module, result) is not None:
             raise AssertionError(
-                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if "
+                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
+                "values, if "
                 "incompatible_keys need to be modified, it should be done inplace."
             )
 

@@ -401,7 +401,7 @@ class ParameterDict(Module):
 
     def get(self, key: str, default: Any = None) -> Any:
         """What is there by a name, else ``default``."""
-        return self[key] if key in self else default
+        return self[key] if key in self else default  # noqa: SIM401  (this is that `get`)
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
         """Another dict, of ``default`` under every name."""

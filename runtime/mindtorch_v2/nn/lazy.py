@@ -107,7 +107,7 @@ class LazyLinear(LazyModuleMixin, Linear):
         if not self.has_uninitialized_params() and self.in_features != 0:
             super().reset_parameters()
 
-    def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
+    def initialize_parameters(self, input: Tensor) -> None:
         """Gives the parameters the shapes that an input asks for."""
         features = input.shape[-1]
         if self.has_uninitialized_params():
@@ -154,7 +154,8 @@ class _LazyConvolution(LazyModuleMixin):
         least = self.dims + 1
         if input.dim() not in (least, least + 1):
             raise RuntimeError(
-                f"Expected {least}D (unbatched) or {least + 1}D (batched) input to {type(self).__name__}, but got input "
+                f"Expected {least}D (unbatched) or {least + 1}D (batched) input to {type(self).__name__}, but "
+                "got input "
                 f"of size: {input.shape}"
             )
         self.in_channels = input.shape[input.dim() - least]
@@ -233,20 +234,20 @@ class _LazyNorm(LazyModuleMixin):
         if track_running_stats:
             self.running_mean: Any = UninitializedBuffer(device=device, dtype=dtype)
             self.running_var: Any = UninitializedBuffer(device=device, dtype=dtype)
-            self.num_batches_tracked = tensor(0, device=device)
+            self.register_buffer("num_batches_tracked", tensor(0, device=device))
 
     def reset_parameters(self) -> None:
         """Forgets what was seen and scales by 1, where there is anything yet."""
         if not self.has_uninitialized_params() and self.num_features != 0:
             super().reset_parameters()  # type: ignore[misc]
 
-    def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
+    def initialize_parameters(self, input: Tensor) -> None:
         """Gives parameters and buffers the shapes that an input asks for."""
         if not self.has_uninitialized_params():
             return
         self.num_features = input.shape[1]
         for each in (*self._parameters.values(), *self._buffers.values()):
-            if is_lazy(each):
+            if isinstance(each, (UninitializedParameter, UninitializedBuffer)):
                 each.materialize((self.num_features,))
         self.reset_parameters()
 

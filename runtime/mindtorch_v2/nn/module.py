@@ -131,7 +131,7 @@ class Module(ModuleState, ModuleMoves):
             buffers[name] = value
         elif buffers is not None and isinstance(value, Buffer):
             self._forget(name, "_buffers")
-            self.register_buffer(name, value, value.persistent)  # type: ignore[attr-defined]
+            self.register_buffer(name, value, value.persistent)
         else:
             object.__setattr__(self, name, value)
 
@@ -153,12 +153,11 @@ class Module(ModuleState, ModuleMoves):
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
 
-    def _forget(self, name: str, kept: str) -> None:
-        """Takes a name from all registries but one: what is there in its place keeps that, and the order."""
+    def _forget(self, name: str, but_in: str) -> None:
+        """Takes a name out of everything but one registry, where it keeps its place."""
         self.__dict__.pop(name, None)
-        for registry in ("_parameters", "_buffers", "_modules"):
-            if registry != kept:
-                self.__dict__[registry].pop(name, None)
+        for registry in {"_parameters", "_buffers", "_modules"} - {but_in}:
+            self.__dict__[registry].pop(name, None)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Adds a parameter under a name; None keeps the name for one that does not exist."""
@@ -298,7 +297,7 @@ class Module(ModuleState, ModuleMoves):
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter ``target``, a path with points."""
-        owner, name, value = self._member(target)
+        _, name, value = self._member(target)
         if not isinstance(value, Parameter):
             raise AttributeError(f"`{name}` is not an nn.Parameter")
         return value

@@ -13,9 +13,9 @@ _TensorType: Any = type(Tensor)
 
 
 class _ParameterType(_TensorType):  # type: ignore[misc]
-    def __call__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
+    def __call__(self, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         source = _core.alloc((0,)) if data is None else data.detach()
-        return Tensor._make_subclass(cls, source, requires_grad)
+        return Tensor._make_subclass(self, source, requires_grad)
 
 
 class Parameter(Tensor, metaclass=_ParameterType):
@@ -31,14 +31,14 @@ class Parameter(Tensor, metaclass=_ParameterType):
 
 
 class _BufferType(_TensorType):  # type: ignore[misc]
-    def __call__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
+    def __call__(self, data: Tensor | None = None, *, persistent: bool = True) -> Any:
         source = _core.alloc((0,)) if data is None else data
         made: Any = source.detach().requires_grad_(source.requires_grad)
         made.persistent, made._is_buffer = persistent, True
         return made
 
-    def __instancecheck__(cls, instance: Any) -> bool:
-        marked = cls is Buffer and isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
+    def __instancecheck__(self, instance: Any) -> bool:
+        marked = self is Buffer and isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
         return bool(marked) or super().__instancecheck__(instance)
 
 

@@ -14,13 +14,15 @@ __all__ = ["UninitializedBuffer", "UninitializedParameter"]
 
 # What may be asked of a tensor without a shape: what kind it is, and to be moved.
 _ALLOWED = frozenset(
-    "bfloat16 char copy_ cpu cuda detach double float get_device half int is_complex is_floating_point long npu "
-    "register_hook requires_grad_ short size to type".split()
-)
-_OPERATORS = tuple(
-    f"__{form}{name}__" for name in "add and floordiv mod mul or pow sub truediv xor".split() for form in ("", "r", "i")
-) + tuple(
-    f"__{n}__" for n in "abs bool contains eq float ge getitem gt int invert iter le len lt matmul ne neg".split()
+    ("bfloat16", "char", "copy_", "cpu", "cuda", "detach", "double", "float", "get_device", "half", "int", "is_complex",
+     "is_floating_point", "long", "npu", "register_hook", "requires_grad_", "short", "size", "to", "type")
+)  # fmt: skip
+_BINARY = ("add", "and", "floordiv", "mod", "mul", "or", "pow", "sub", "truediv", "xor")
+_OTHERS = ("abs", "bool", "contains", "eq", "float", "ge", "getitem", "gt", "int", "invert", "iter", "le", "len", "lt",
+           "matmul", "ne", "neg")  # fmt: skip
+_OPERATORS = (
+    *(f"__{form}{name}__" for name in _BINARY for form in ("", "r", "i")),
+    *(f"__{name}__" for name in _OTHERS),
 )
 
 
@@ -32,7 +34,7 @@ class _Uninitialized(UninitializedTensorMixin):
         """Gives the tensor memory for a shape, with nothing in it; it is an ordinary one from then on."""
         before = self.data
         self.data = empty(shape, device=device or before.device, dtype=dtype or before.dtype)
-        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+        self.__class__ = self.cls_to_become
 
     @property
     def shape(self) -> Any:
@@ -62,7 +64,8 @@ def _refusing(name: str) -> Callable[..., Any]:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
         raise ValueError(
             f"Attempted to use an uninitialized parameter in Tensor.{name}. Parameters of a `LazyModule` have a shape "
-            f"once its forward has run, `torch.nn.parameter.{type(self).__name__}` objects once `materialize` was called."
+            f"once its forward has run, `torch.nn.parameter.{type(self).__name__}` objects once `materialize` "
+            "was called."
         )
 
     refuse.__name__, refuse.__doc__ = name, "Raises ValueError."
@@ -78,6 +81,20 @@ _Uninitialized.__hash__ = Tensor.__hash__  # type: ignore[method-assign,assignme
 class _UninitializedParameterType(type(Parameter)):  # type: ignore[misc]
     def __call__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
         return Tensor._make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)
+
+
+def _conversion(name: str) -> Callable[..., Any]:
+    """A conversion that gives another tensor without a shape."""
+    convert = getattr(Tensor, name)
+
+    def converted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        made = convert(self, *args, **kwargs)
+        if not isinstance(made, Tensor) or isinstance(made, UninitializedTensorMixin):
+            return made
+        return type(self)(made.requires_grad, made.device, made.dtype, self.persistent)
+
+    converted.__name__, converted.__doc__ = name, convert.__doc__
+    return converted
 
 
 class UninitializedParameter(_Uninitialized, Parameter, metaclass=_UninitializedParameterType):
@@ -111,3 +128,7 @@ class UninitializedBuffer(_Uninitialized, Tensor, metaclass=_UninitializedBuffer
     """
 
     cls_to_become = Buffer
+
+
+for _name in ("bfloat16", "char", "cpu", "double", "float", "half", "int", "long", "npu", "short", "to", "type"):
+    setattr(UninitializedBuffer, _name, _conversion(_name))

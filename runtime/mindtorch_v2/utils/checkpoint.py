@@ -1,8 +1,8 @@
 """Checkpoints: what a part of a model computes is not kept for backward, but computed again there.
 
 Two ways: without reentry, by hooks on saved tensors, each of which stands for a value until backward asks for the first
-of them, and everything is computed again; or with reentry, by a `Function` that runs a backward pass of its own. Source:
-Chen et al., "Training deep nets with sublinear memory cost", 2016.
+of them, and everything is computed again; or with reentry, by a `Function` that runs a backward pass of its own.
+Source: Chen et al., "Training deep nets with sublinear memory cost", 2016.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class CheckpointFunction(Function):
             return run_function(*args)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *args: Any) -> Any:
         """Computes again, recording, and runs that backward."""
         if gives_to_chosen_inputs():
             raise RuntimeError(
@@ -176,7 +176,7 @@ class CheckpointFunction(Function):
             outputs = ctx.run_function(*detached)
         if isinstance(outputs, Tensor):
             outputs = (outputs,)
-        wanted = [(o, g) for o, g in zip(outputs, grads, strict=False) if isinstance(o, Tensor) and o.requires_grad]
+        wanted = [(o, g) for o, g in zip(outputs, args, strict=False) if isinstance(o, Tensor) and o.requires_grad]
         if not wanted:
             raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
         backward([output for output, _ in wanted], [grad for _, grad in wanted])
@@ -217,7 +217,7 @@ class _Holder:
     """Stands for a saved tensor until it is computed again."""
 
 
-class _Stop(Exception):
+class _Stop(Exception):  # noqa: N818  (no error)
     """All that was saved is there again."""
 
 
@@ -271,8 +271,10 @@ class _Frame:
             self._compare(again)
         if holder not in again.values:
             raise CheckpointError(
-                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you are "
-                "calling ctx.saved_tensors in backward, make sure to do so only once. Otherwise please open an issue with "
+                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. "
+                "If you are "
+                "calling ctx.saved_tensors in backward, make sure to do so only once. Otherwise please open an "
+                "issue with "
                 "details on your use case."
             )
         found: Tensor = again.values.pop(holder)
@@ -285,7 +287,8 @@ class _Frame:
             if self.whole:
                 raise CheckpointError(
                     self.explain(
-                        "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
+                        "torch.utils.checkpoint: trying to save more tensors during recomputation than during "
+                        "the original "
                         "forward pass."
                     )
                 )
@@ -302,7 +305,8 @@ class _Frame:
             raise CheckpointError(
                 self.explain(
                     "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
-                    f"recomputation.\nNumber of tensors saved during forward: {len(self.holders)}\nNumber of tensors saved "
+                    f"recomputation.\nNumber of tensors saved during forward: {len(self.holders)}\nNumber of "
+                    "tensors saved "
                     f"during recomputation: {again.count}."
                 )
             )
@@ -361,11 +365,11 @@ def checkpoint(
     """``function(*args, **kwargs)``, of which nothing is kept for backward: it is computed again there.
 
     Random numbers are those of the first time, unless ``preserve_rng_state=False``. With ``use_reentrant=True`` the
-    first arguments must be the tensors that get gradients, without keywords, and ``torch.autograd.grad`` is refused; the
-    other way, ``use_reentrant=False``, has no such limits. There ``context_fn`` gives contexts for the two runs,
+    first arguments must be the tensors that get gradients, without keywords, and ``torch.autograd.grad`` is refused;
+    the other way, ``use_reentrant=False``, has no such limits. There ``context_fn`` gives contexts for the two runs,
     ``determinism_check`` compares what was saved ("default": shapes, dtypes, devices; or "none"; a difference is a
-    CheckpointError), ``debug`` lists the operators of both in that error, and ``early_stop`` ends the second run as soon
-    as what is needed is there.
+    CheckpointError), ``debug`` lists the operators of both in that error, and ``early_stop`` ends the second run as
+    soon as what is needed is there.
     """
     if use_reentrant is None:
         warnings.warn(
@@ -417,7 +421,8 @@ def checkpoint_sequential(
     if use_reentrant is None:
         warnings.warn(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. "
-            "use_reentrant=False is recommended, but if you need to preserve the current default behavior, you can pass "
+            "use_reentrant=False is recommended, but if you need to preserve the current default behavior, you "
+            "can pass "
             "use_reentrant=True.",
             stacklevel=2,
         )

@@ -14,7 +14,7 @@ def _function(hook: Any) -> Any:
 def find_hook(module: Any, kind: type, name: str) -> Any:
     """A module's forward pre-hook of a class, for the weight of a name; None where there is none."""
     hooks = module._hooks.forward_pre.values() if module._hooks is not None else ()
-    return next((h.function for h in hooks if isinstance(h.function, kind) and h.function.name == name), None)
+    return next((h.function for h in hooks if isinstance(h.function, kind) and _function(h).name == name), None)
 
 
 def remove_hook(registry: dict[Any, Any], hook: Any) -> None:

@@ -18,7 +18,6 @@ Tensors = Tensor | Iterable[Tensor]
 _WITH_FOREACH = ("cpu", "cuda", "npu")
 
 
-@no_grad()
 def get_total_norm(
     tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
@@ -30,22 +29,24 @@ def get_total_norm(
     given, order = _listed(tensors), float(norm_type)
     if not given:
         return tensor(0.0)
-    norms: list[Tensor] = []
-    for group in _groups(given):
-        if _in_one_call(group, foreach):
-            norms += ops.aten._foreach_norm(group, order)
-        else:
-            norms += [ops.aten.linalg_vector_norm(each, order) for each in group]
-    total: Tensor = ops.aten.linalg_vector_norm(ops.aten.stack([n.to(given[0].device) for n in norms]), order)
-    if error_if_nonfinite and not bool(total.isfinite()):
-        raise RuntimeError(
-            f"The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be clipped. To "
-            "disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
-        )
-    return total
+    with no_grad():
+        norms: list[Tensor] = []
+        for group in _groups(given):
+            if _in_one_call(group, foreach):
+                norms += ops.aten._foreach_norm(group, order)
+            else:
+                norms += [ops.aten.linalg_vector_norm(each, order) for each in group]
+        total: Tensor = ops.aten.linalg_vector_norm(ops.aten.stack([n.to(given[0].device) for n in norms]), order)
+        if error_if_nonfinite and not bool(total.isfinite()):
+            raise RuntimeError(
+                f"The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be "
+                "clipped. To "
+                "disable this error and scale the gradients by the non-finite norm anyway, set "
+                "`error_if_nonfinite=False`"
+            )
+        return total
 
 
-@no_grad()
 def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
@@ -53,17 +54,17 @@ def clip_grads_with_norm_(
     grads = [p.grad for p in _listed(parameters) if p.grad is not None]
     if not grads:
         return
-    factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-    for group in _groups(grads):
-        here = factor.to(group[0].device)
-        if _in_one_call(group, foreach):
-            ops.aten._foreach_mul_(group, here)
-        else:
-            for grad in group:
-                grad.mul_(here)
+    with no_grad():
+        factor: Any = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for group in _groups(grads):
+            here = factor.to(group[0].device)
+            if _in_one_call(group, foreach):
+                ops.aten._foreach_mul_(group, here)
+            else:
+                for grad in group:
+                    grad.mul_(here)
 
 
-@no_grad()
 def clip_grad_norm_(
     parameters: Tensors,
     max_norm: float,
@@ -101,17 +102,17 @@ def clip_grad_norm(
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
-@no_grad()
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
     """Keeps every value of the gradients within +-``clip_value``, in place."""
     bound = float(clip_value)
-    for group in _groups([p.grad for p in _listed(parameters) if p.grad is not None]):
-        if _in_one_call(group, foreach):
-            ops.aten._foreach_clamp_min_(group, -bound)
-            ops.aten._foreach_clamp_max_(group, bound)
-        else:
-            for grad in group:
-                grad.clamp_(min=-bound, max=bound)
+    with no_grad():
+        for group in _groups([p.grad for p in _listed(parameters) if p.grad is not None]):
+            if _in_one_call(group, foreach):
+                ops.aten._foreach_clamp_min_(group, -bound)
+                ops.aten._foreach_clamp_max_(group, bound)
+            else:
+                for grad in group:
+                    grad.clamp_(min=-bound, max=bound)
 
 
 def _listed(tensors: Any) -> list[Any]:

@@ -38,6 +38,7 @@ def _on_one_device(parameters: Iterable[Any]) -> Iterable[Any]:
             first = each.device
         if each.device != first:
             raise TypeError(
-                f"Found two parameters on different devices ({first} and {each.device}), this is currently not supported."
+                f"Found two parameters on different devices ({first} and {each.device}), this is currently not "
+                "supported."
             )
         yield each

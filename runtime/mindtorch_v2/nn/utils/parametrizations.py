@@ -51,9 +51,9 @@ class _Orthogonal(Module):
         if use_trivialization:
             self.register_buffer("base", None)
 
-    def forward(self, X: Any) -> Any:
-        transposed = X.size(-2) < X.size(-1)
-        matrix = X.mT if transposed else X
+    def forward(self, original: Any) -> Any:
+        transposed = original.size(-2) < original.size(-1)
+        matrix = original.mT if transposed else original
         found = self._reflected(matrix) if self.orthogonal_map is _OrthMaps.householder else self._mapped(matrix)
         if hasattr(self, "base"):
             found = self.base @ found
@@ -80,14 +80,14 @@ class _Orthogonal(Module):
         found = ops.aten.linalg_householder_product(below, tau)
         return found * _diagonal(matrix).int().unsqueeze(-2)
 
-    @no_grad()
-    def right_inverse(self, Q: Any) -> Any:
-        if Q.shape != self.shape:
+    @no_grad()  # type: ignore[untyped-decorator]
+    def right_inverse(self, value: Any) -> Any:
+        if value.shape != self.shape:
             raise ValueError(
-                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
+                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {value.shape}."
             )
-        transposed = Q.size(-2) < Q.size(-1)
-        matrix = Q.mT if transposed else Q
+        transposed = value.size(-2) < value.size(-1)
+        matrix = value.mT if transposed else value
         if not hasattr(self, "base"):
             if self.orthogonal_map is not _OrthMaps.householder:
                 raise NotImplementedError(
@@ -101,11 +101,11 @@ class _Orthogonal(Module):
             return reflectors.mT if transposed else reflectors
         rows, columns = matrix.size(-2), matrix.size(-1)
         if rows != columns:
-            more = randn(*matrix.shape[:-2], rows, rows - columns, dtype=Q.dtype, device=Q.device)
+            more = randn(*matrix.shape[:-2], rows, rows - columns, dtype=value.dtype, device=value.device)
             self.base = _orthogonal_factor(ops.aten.cat([matrix, more], -1))
         else:
             self.base = matrix.clone() if _is_orthogonal(matrix) else _orthogonal_factor(matrix)
-        start = ops.aten.zeros_like(Q)  # with -1 on its diagonal: what all three maps take to the identity
+        start = ops.aten.zeros_like(value)  # with -1 on its diagonal: what all three maps take to the identity
         _diagonal(start).fill_(-1.0)
         return start
 
@@ -113,11 +113,11 @@ class _Orthogonal(Module):
 def orthogonal(
     module: Any, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
 ) -> Any:
-    """Keeps a matrix, or a batch of matrices, orthogonal (its columns, or rows where there are fewer); returns the module.
+    """Keeps matrices orthogonal (their columns, or rows where there are fewer); returns the module.
 
     ``orthogonal_map`` is "matrix_exp", "cayley" or "householder"; by default the first for square and complex matrices,
-    else the last. With ``use_trivialization`` it starts from, and moves about, a base that is kept as a buffer; without,
-    only the "householder" map can be assigned to. Source: Lezcano-Casado, "Trivializations for gradient-based
+    else the last. With ``use_trivialization`` it starts from, and moves about, a base that is kept as a buffer;
+    without, only the "householder" map can be assigned to. Source: Lezcano-Casado, "Trivializations for gradient-based
     optimization on manifolds", 2019. Raises ValueError for another map, and for what is no matrix.
     """
     weight = getattr(module, name, None)
@@ -198,7 +198,7 @@ class _SpectralNorm(Module):
             weight = weight.permute(self.dim, *(d for d in range(weight.dim()) if d != self.dim))
         return weight.flatten(1)
 
-    @no_grad()
+    @no_grad()  # type: ignore[untyped-decorator]
     def _iterate(self, matrix: Any, count: int) -> None:
         for _ in range(count):
             self._u = functional.normalize(ops.aten.mv(matrix, self._v), dim=0, eps=self.eps, out=self._u)

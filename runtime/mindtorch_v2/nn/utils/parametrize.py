@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from typing import Any
 
@@ -62,7 +62,7 @@ def _require(found: Any, expected: Tensor, where: str, name: str = "tensor") -> 
 
 
 class ParametrizationList(ModuleList):
-    """The modules that compute one tensor, and what they compute it of: ``original``, or ``original0``, ``original1``...
+    """The modules that compute one tensor, and what they compute it of: ``original``, or ``original0`` and so on.
 
     Raises ValueError, unless ``unsafe``, where the tensor would change its dtype or shape.
     """
@@ -79,10 +79,8 @@ class ParametrizationList(ModuleList):
             new: Any = original
             for module in reversed(list(self)):
                 if hasattr(module, "right_inverse"):
-                    try:
+                    with suppress(NotImplementedError):  # then it starts from what there is
                         new = module.right_inverse(new)
-                    except NotImplementedError:
-                        pass  # it starts from what there is
         if not isinstance(new, (Tensor, Sequence)):
             raise ValueError(
                 "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
@@ -93,7 +91,7 @@ class ParametrizationList(ModuleList):
         if self.is_tensor:
             self._keep_one(original, new)
         else:
-            self._keep_several(original, new)
+            self._keep_several(original, list(new))
         if not unsafe:
             _require(self(), before, "parametrized", "unparametrized")
 
@@ -112,7 +110,8 @@ class ParametrizationList(ModuleList):
         for i, each in enumerate(new):
             if not isinstance(each, Tensor):
                 raise ValueError(
-                    f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element {i} of "
+                    "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
+                    f"element {i} of "
                     f"the sequence with type {type(each).__name__}."
                 )
             kept = Parameter(each, original.requires_grad) if isinstance(original, Parameter) else each
@@ -236,7 +235,8 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
         module.parametrizations[tensor_name] = listed
     else:
         raise ValueError(
-            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name '{tensor_name}'"
+            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
+            f"'{tensor_name}'"
         )
     return module
 
@@ -257,7 +257,8 @@ def _check_next(module: Any, name: str, parametrization: Any) -> None:
     for what in ("dtype", "shape"):
         if getattr(back, what) != getattr(value, what):
             raise ValueError(
-                f"The tensor returned by parametrization.right_inverse must have the same {what} as module.{name}, unless "
+                f"The tensor returned by parametrization.right_inverse must have the same {what} as "
+                f"module.{name}, unless "
                 f"the `unsafe` flag is enabled.\nmodule.{name}.{what}: {getattr(value, what)}\nreturned {what}: "
                 f"{getattr(back, what)}"
             )

@@ -46,6 +46,7 @@ class PackedSequence(_Packed):
         sorted_indices: Tensor | None = None,
         unsorted_indices: Tensor | None = None,
     ) -> PackedSequence:
+        """See the class. Raises ValueError for sizes that are not on the CPU."""
         if batch_sizes is None:
             if not (isinstance(data, (list, tuple)) and len(data) == 2):
                 raise AssertionError("Expected data to be a list or tuple of length 2, where batch_sizes is left out")
@@ -134,7 +135,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 def pack_padded_sequence(
     input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """Packs (steps, sequences, ...), or (sequences, steps, ...) with ``batch_first``, of which ``lengths`` are no padding.
+    """Packs (steps, sequences, ...), or (sequences, steps, ...) with ``batch_first``: ``lengths`` of each sequence.
 
     With ``enforce_sorted`` the sequences must be given from the longest to the shortest; else they are sorted, and the
     packed sequence remembers how. Raises RuntimeError for lengths that do not fit.
@@ -162,7 +163,8 @@ def _batch_sizes(steps_first: Tensor, lengths: Any) -> list[int]:
     given: list[int] = lengths.tolist() if lengths.dim() == 1 else []
     if len(given) != steps_first.size(1):
         raise RuntimeError(
-            f"Expected `len(lengths)` to be equal to batch_size, but got {len(given)} (batch_size={steps_first.size(1)})"
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(given)} "
+            f"(batch_size={steps_first.size(1)})"
         )
     if min(given) <= 0:
         raise RuntimeError(
@@ -171,7 +173,8 @@ def _batch_sizes(steps_first: Tensor, lengths: Any) -> list[int]:
     if given != sorted(given, reverse=True):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do "
+            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement "
+            "if you do "
             "not need ONNX exportability."
         )
     if given[0] > steps_first.size(0):
@@ -215,7 +218,7 @@ def pad_packed_sequence(
 def pad_sequence(
     sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Sequences (steps_i, ...) side by side, (longest, sequences, ...), or (sequences, longest, ...) with ``batch_first``.
+    """Sequences (steps_i, ...) side by side: (longest, sequences, ...), with ``batch_first`` (sequences, longest, ...).
 
     What is missing, behind or with ``padding_side="left"`` before, is ``padding_value``.
     """

@@ -61,6 +61,7 @@ class SpectralNorm:
         module.register_parameter(self.name, Parameter(weight.detach()))
 
     def __call__(self, module: Module, inputs: Any) -> None:
+        """Makes the weight."""
         setattr(module, self.name, self.compute_weight(module, do_power_iteration=module.training))
 
     def _solve_v_and_rescale(self, matrix: Any, u: Any, sigma: Any) -> Any:
@@ -107,6 +108,7 @@ class SpectralNormLoadStateDictPreHook:
     def __call__(
         self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str], *rest: Any
     ) -> None:
+        """Changes the state dict before it is loaded."""
         hook, key = self.fn, prefix + self.fn.name
         version = local_metadata.get("spectral_norm", {}).get(f"{hook.name}.version")
         if version is not None and version >= 1:
@@ -131,6 +133,7 @@ class SpectralNormStateDictHook:
         self.fn = fn
 
     def __call__(self, module: Any, state_dict: Any, prefix: str, local_metadata: Any) -> None:
+        """Changes what `state_dict` says of the module."""
         versions, key = local_metadata.setdefault("spectral_norm", {}), f"{self.fn.name}.version"
         if key in versions:
             raise RuntimeError(f"Unexpected key in metadata['spectral_norm']: {key}")

@@ -54,6 +54,7 @@ class WeightNorm:
         setattr(module, self.name, Parameter(weight.data))
 
     def __call__(self, module: Module, inputs: Any) -> None:
+        """Makes the weight."""
         setattr(module, self.name, self.compute_weight(module))
 
 

@@ -38,7 +38,7 @@ def _mapping(like: Any, values: dict[Any, Any]) -> Any:
     """A mapping of a class, a copy with other values where it can be changed; a dict where neither works."""
     try:
         if not isinstance(like, MutableMapping):
-            return type(like)(values)  # type: ignore[call-arg]
+            return type(like)(values)
         made = copy.copy(like)
         made.update(values)
         return made
@@ -50,7 +50,7 @@ def _sequence(like: Any, values: list[Any]) -> Any:
     """As `_mapping`, for sequences."""
     try:
         if not isinstance(like, MutableSequence):
-            return type(like)(values)  # type: ignore[call-arg]
+            return type(like)(values)
         made = copy.copy(like)
         for at, value in enumerate(values):
             made[at] = value
@@ -127,10 +127,10 @@ def default_collate(batch: Any) -> Any:
         return _mapping(first, {key: default_collate([each[key] for each in batch]) for key in first})
     if not isinstance(first, Sequence):
         raise TypeError(_REFUSED.format(type(first)))
-    if not isinstance(first, tuple) or not hasattr(first, "_fields"):
-        if any(len(each) != len(first) for each in batch):
-            raise RuntimeError("each element in list of batch should be of equal size")
+    named = isinstance(first, tuple) and hasattr(first, "_fields")
+    if not named and any(len(each) != len(first) for each in batch):
+        raise RuntimeError("each element in list of batch should be of equal size")
     columns = [default_collate(column) for column in zip(*batch, strict=False)]
     if isinstance(first, tuple):
-        return type(first)(*columns) if hasattr(first, "_fields") else columns
+        return type(first)(*columns) if named else columns
     return _sequence(first, columns)

@@ -138,10 +138,10 @@ class Workers:
         """What comes next from any worker. Raises RuntimeError where that takes too long, and where one is gone."""
         limit = time.monotonic() + self._timeout if self._timeout > 0 else None
         while True:
-            pipes = {worker.answers: worker for worker in self._workers if not worker.answers.closed}
+            pipes: dict[Any, _Worker] = {each.answers: each for each in self._workers if not each.answers.closed}
             left = CHECK_INTERVAL if limit is None else max(0.0, limit - time.monotonic())
             for pipe in wait(list(pipes), left):
-                worker = pipes[pipe]  # type: ignore[index]
+                worker = pipes[pipe]
                 try:
                     return worker.answers.recv()
                 except (EOFError, ConnectionError) as error:
@@ -185,11 +185,11 @@ class Workers:
                 worker.process.join(max(0.0, limit - time.monotonic()))
                 return
             try:
-                for pipe in wait([worker.answers, worker.process.sentinel], max(0.0, limit - time.monotonic())):
-                    if pipe is worker.answers:
-                        worker.answers.recv_bytes()
-                    else:
-                        worker.process.join(CHECK_INTERVAL)
+                ready = wait([worker.answers, worker.process.sentinel], max(0.0, limit - time.monotonic()))
+                if worker.answers in ready:
+                    worker.answers.recv_bytes()
+                elif ready:
+                    worker.process.join(CHECK_INTERVAL)
             except (EOFError, OSError):
                 worker.answers.close()
 

@@ -48,7 +48,7 @@ class DataLoader(Generic[_T_co]):
         dataset: Any,
         batch_size: int | None = 1,
         shuffle: bool | None = None,
-        sampler: Iterable[Any] | None = None,
+        sampler: Any = None,
         batch_sampler: Iterable[list[Any]] | None = None,
         num_workers: int = 0,
         collate_fn: Callable[[Any], Any] | None = None,
@@ -98,10 +98,10 @@ class DataLoader(Generic[_T_co]):
         self.check_worker_number_rationality()
         self._made = True
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _SETTLED and "_made" in self.__dict__:
-            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
-        object.__setattr__(self, name, value)
+    def __setattr__(self, attr: str, val: Any) -> None:
+        if attr in _SETTLED and "_made" in self.__dict__:
+            raise ValueError(f"{attr} attribute should not be set after {type(self).__name__} is initialized")
+        object.__setattr__(self, attr, val)
 
     @property
     def multiprocessing_context(self) -> Any:
@@ -158,7 +158,8 @@ class DataLoader(Generic[_T_co]):
         processors = len(os.sched_getaffinity(0))
         if self.num_workers > processors:
             warnings.warn(
-                f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number of "
+                f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max "
+                "number of "
                 f"worker in current system is {processors}, which is smaller than what this DataLoader is going to "
                 "create. Please be aware that excessive worker creation might get DataLoader running slow or even "
                 "freeze, lower the worker number to avoid potential slowness/freeze if necessary.",

@@ -31,7 +31,8 @@ class DistributedSampler(Sampler[int]):
     ) -> None:
         if num_replicas is None or rank is None:
             raise RuntimeError(
-                "Requires distributed package to be available, to find num_replicas and rank; there is none here: give both"
+                "Requires distributed package to be available, to find num_replicas and rank; there is none "
+                "here: give both"
             )
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
