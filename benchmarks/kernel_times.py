@@ -286,7 +286,11 @@ def main() -> None:
     ratios = []
     for name, ours, peer in compare(options.threads, [pair for pair in PAIRS if options.text in pair.name]):
         ratios.append(ours / peer)
-        line = f"{name}\t{ours}\t{peer}" if options.plain else f"{name:40}{duration(ours):>9}{duration(peer):>9}{ratios[-1]:7.2f}"
+        line = (
+            f"{name}\t{ours}\t{peer}"
+            if options.plain
+            else f"{name:40}{duration(ours):>9}{duration(peer):>9}{ratios[-1]:7.2f}"
+        )
         print(line, flush=True)
     if ratios and not options.plain:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))

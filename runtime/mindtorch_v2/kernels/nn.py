@@ -137,7 +137,10 @@ def nll_loss_backward(
     output = nll_loss_backward_fake(grad_output, self, target, weight, reduction, ignore_index, total_weight)
     slopes, labels = _rows(output, target)
     run = native("mt_nll_loss_backward", "desc", "desc", "desc", "desc", "desc", "i64", "i64", "i64")
-    weights, grad = slopes if weight is None else weight, grad_output.reshape((-1,)) if reduction == NONE else grad_output
+    weights, grad = (
+        slopes if weight is None else weight,
+        grad_output.reshape((-1,)) if reduction == NONE else grad_output,
+    )
     options = weight is not None, reduction, ignore_index
     _checked_labels(self, labels, ignore_index, lambda: run(grad, labels, weights, total_weight, slopes, *options))
     return output
