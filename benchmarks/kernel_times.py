@@ -1,4 +1,4 @@
-"""CPU kernels against PyTorch's: 80 calls at the sizes of models, both sides in one process that is pinned to its cores.
+"""CPU kernels against PyTorch's: 80 calls at the sizes of models, both sides in one process that is pinned to cores.
 
 ``python -m benchmarks.kernel_times [TEXT] [--threads N]`` prints a line a pair, of those whose name has the text in it:
 microseconds of either, their ratio, and the geometric mean below. Data are the same numbers on both sides.

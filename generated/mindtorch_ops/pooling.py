@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
+from mindtorch_v2.library.definitions import all_of, any_of
 
 __all__ = [
     "_adaptive_avg_pool2d",
@@ -249,7 +250,13 @@ def adaptive_avg_pool1d(op):
 @_lib.operator("adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor")
 def _adaptive_avg_pool2d_default(op, self, output_size):
     """Means of so many windows."""
-    op.returns(torch.ops.aten._adaptive_avg_pool2d(self, output_size))
+    op.returns(
+        self.mean([-1, -2], True)
+        if all_of(
+            output_size == [1, 1], any_of(self.dim() == 3, self.dim() == 4), self.is_floating_point(), self.numel() > 0
+        )
+        else torch.ops.aten._adaptive_avg_pool2d(self, output_size)
+    )
 
 
 @_lib.operator(
@@ -312,7 +319,16 @@ def __adaptive_avg_pool2d_backward_out(op):
 @_lib.operator("adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor")
 def _adaptive_avg_pool3d_default(op, self, output_size):
     """Means of so many windows."""
-    op.returns(torch.ops.aten._adaptive_avg_pool3d(self, output_size))
+    op.returns(
+        self.mean([-1, -2, -3], True)
+        if all_of(
+            output_size == [1, 1, 1],
+            any_of(self.dim() == 4, self.dim() == 5),
+            self.is_floating_point(),
+            self.numel() > 0,
+        )
+        else torch.ops.aten._adaptive_avg_pool3d(self, output_size)
+    )
 
 
 @_lib.operator(

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "tensor.h"
+#include "threads.h"
 #include "vmath.h"
 
 MT_EXPORT int mt_addmm(const mt_tensor* self, const mt_tensor* mat1, const mt_tensor* mat2, const mt_tensor* out, double beta,
@@ -131,7 +132,11 @@ struct Call {
   int64_t heads() const { return query->shape[1]; }
   int64_t queries() const { return query->shape[2]; }
   int64_t keys() const { return key->shape[2]; }
-  int64_t key_head(int64_t head) const { return head / (heads() / key->shape[1]); }
+  int64_t blocks() const { return (queries() + kQueries - 1) / kQueries; }
+  // What a block of queries costs.
+  int64_t block_cost() const { return std::min(kQueries, queries()) * keys() * query->shape[3] / 4; }
+  int64_t sharing() const { return heads() / key->shape[1]; }  // heads of queries that share one of keys
+  int64_t key_head(int64_t head) const { return head / sharing(); }
   // Keys that queries before `last` may see.
   int64_t keys_for(int64_t last) const { return causal ? std::min(keys(), last) : keys(); }
 
@@ -169,8 +174,9 @@ struct Call {
   }
 };
 
+// The blocks of queries from `first` to `last`, of all heads of all batches.
 template <class T>
-int forward(const Call& call, const mt_tensor* out, const mt_tensor* logs) {
+int forward_blocks(const Call& call, const mt_tensor* out, const mt_tensor* logs, int64_t first, int64_t last) {
   static const auto exponentials = PerIsa<Exponentials<T>, const Block*>::pick();
   const int32_t dtype = call.query->dtype;
   const int64_t width = call.value->shape[3];
@@ -179,42 +185,50 @@ int forward(const Call& call, const mt_tensor* out, const mt_tensor* logs) {
   T* const scores = memory.get();
   T* const sums = scores + kQueries * kKeys;
   double largest[kQueries], totals[kQueries];
-  for (int64_t batch = 0; batch < call.batches(); ++batch)
-    for (int64_t head = 0; head < call.heads(); ++head)
-      for (int64_t row = 0; row < call.queries(); row += kQueries) {
-        const int64_t last_row = std::min(row + kQueries, call.queries());
-        const int64_t rows = last_row - row;
-        std::fill(sums, sums + rows * width, T(0));
-        std::fill(largest, largest + rows, -std::numeric_limits<double>::infinity());
-        std::fill(totals, totals + rows, 0.0);
-        const Matrix queries = rows_of(call.query, batch, head, row, rows);
-        const int64_t keys = call.keys_for(last_row);
-        for (int64_t key = 0; key < keys; key += kKeys) {
-          const int64_t last_key = std::min(key + kKeys, keys);
-          const int64_t kv = call.key_head(head);
-          const Matrix found(scores, dtype, rows, last_key - key, kKeys, 1);
-          const Matrix of_keys = rows_of(call.key, batch, kv, key, last_key - key);
-          if (int status = product(queries, of_keys.transposed(), found, 0, call.scale)) return status;
-          Block block = call.block(row, last_row, key, last_key, scores);
-          call.set_mask(block, batch, head);
-          block.sums = sums;
-          block.width = width;
-          block.largest = largest;
-          block.totals = totals;
-          exponentials(&block);
-          const Matrix result(sums, dtype, rows, width, width, 1);
-          if (int status = product(found, rows_of(call.value, batch, kv, key, last_key - key), result, 1, 1)) return status;
-        }
-        const Matrix target = rows_of(out, batch, head, row, rows);
-        T* log = static_cast<T*>(logs->data) + batch * logs->strides[0] + head * logs->strides[1] + row * logs->strides[2];
-        for (int64_t i = 0; i < rows; ++i) {
-          T* to = static_cast<T*>(target.tensor.data) + i * target.strides[0];
-          const T scale = totals[i] == 0 ? T(0) : T(1 / totals[i]);  // a query that sees nothing gets zeros
-          for (int64_t c = 0; c < width; ++c) to[c * target.strides[1]] = sums[i * width + c] * scale;
-          log[i * logs->strides[2]] = totals[i] == 0 ? T(0) : T(largest[i] + std::log(totals[i]));
-        }
-      }
+  for (; first < last; ++first) {
+    const int64_t row = first % call.blocks() * kQueries, head = first / call.blocks() % call.heads();
+    const int64_t batch = first / call.blocks() / call.heads();
+    const int64_t last_row = std::min(row + kQueries, call.queries());
+    const int64_t rows = last_row - row;
+    std::fill(sums, sums + rows * width, T(0));
+    std::fill(largest, largest + rows, -std::numeric_limits<double>::infinity());
+    std::fill(totals, totals + rows, 0.0);
+    const Matrix queries = rows_of(call.query, batch, head, row, rows);
+    const int64_t keys = call.keys_for(last_row);
+    for (int64_t key = 0; key < keys; key += kKeys) {
+      const int64_t last_key = std::min(key + kKeys, keys);
+      const int64_t kv = call.key_head(head);
+      const Matrix found(scores, dtype, rows, last_key - key, kKeys, 1);
+      const Matrix of_keys = rows_of(call.key, batch, kv, key, last_key - key);
+      if (int status = product(queries, of_keys.transposed(), found, 0, call.scale)) return status;
+      Block block = call.block(row, last_row, key, last_key, scores);
+      call.set_mask(block, batch, head);
+      block.sums = sums;
+      block.width = width;
+      block.largest = largest;
+      block.totals = totals;
+      exponentials(&block);
+      const Matrix result(sums, dtype, rows, width, width, 1);
+      if (int status = product(found, rows_of(call.value, batch, kv, key, last_key - key), result, 1, 1)) return status;
+    }
+    const Matrix target = rows_of(out, batch, head, row, rows);
+    T* log = static_cast<T*>(logs->data) + batch * logs->strides[0] + head * logs->strides[1] + row * logs->strides[2];
+    for (int64_t i = 0; i < rows; ++i) {
+      T* to = static_cast<T*>(target.tensor.data) + i * target.strides[0];
+      const T scale = totals[i] == 0 ? T(0) : T(1 / totals[i]);  // a query that sees nothing gets zeros
+      for (int64_t c = 0; c < width; ++c) to[c * target.strides[1]] = sums[i * width + c] * scale;
+      log[i * logs->strides[2]] = totals[i] == 0 ? T(0) : T(largest[i] + std::log(totals[i]));
+    }
+  }
   return MT_OK;
+}
+
+template <class T>
+int forward(const Call& call, const mt_tensor* out, const mt_tensor* logs) {
+  const int64_t blocks = call.batches() * call.heads() * call.blocks();
+  return parallel(blocks, rows_grain(call.block_cost()), [&](int64_t first, int64_t last) -> int {
+    return forward_blocks<T>(call, out, logs, first, last);
+  });
 }
 
 // What the outputs of the backward pass are added to: zeros, contiguous.
@@ -222,8 +236,10 @@ struct Gradients {
   const mt_tensor *query, *key, *value;
 };
 
+// The heads of keys from `part` to `last_part`, of all batches: what queries that share them add to their gradients is one part.
 template <class T>
-int backward(const Call& call, const mt_tensor* grad, const mt_tensor* out, const mt_tensor* logs, const Gradients& to) {
+int backward_heads(const Call& call, const mt_tensor* grad, const mt_tensor* out, const mt_tensor* logs, const Gradients& to,
+                   int64_t part, int64_t last_part) {
   static const auto slopes = PerIsa<Slopes<T>, const Block*>::pick();
   const int32_t dtype = call.query->dtype;
   const int64_t width = call.value->shape[3];
@@ -232,9 +248,10 @@ int backward(const Call& call, const mt_tensor* grad, const mt_tensor* out, cons
   T* const scores = memory.get();
   T* const changes = scores + kQueries * kKeys;
   double row_logs[kQueries], deltas[kQueries];
-  for (int64_t batch = 0; batch < call.batches(); ++batch)
-    for (int64_t head = 0; head < call.heads(); ++head)
+  for (; part < last_part; ++part)
+    for (int64_t shared = 0; shared < call.sharing(); ++shared)
       for (int64_t row = 0; row < call.queries(); row += kQueries) {
+        const int64_t head = part % call.key->shape[1] * call.sharing() + shared, batch = part / call.key->shape[1];
         const int64_t last_row = std::min(row + kQueries, call.queries());
         const int64_t rows = last_row - row;
         const Matrix queries = rows_of(call.query, batch, head, row, rows), grads = rows_of(grad, batch, head, row, rows);
@@ -268,6 +285,14 @@ int backward(const Call& call, const mt_tensor* grad, const mt_tensor* out, cons
         }
       }
   return MT_OK;
+}
+
+template <class T>
+int backward(const Call& call, const mt_tensor* grad, const mt_tensor* out, const mt_tensor* logs, const Gradients& to) {
+  const int64_t cost = call.block_cost() * call.blocks() * call.sharing();
+  return parallel(call.batches() * call.key->shape[1], rows_grain(cost, 2), [&](int64_t first, int64_t last) -> int {
+    return backward_heads<T>(call, grad, out, logs, to, first, last);
+  });
 }
 
 }  // namespace

@@ -25,18 +25,19 @@ MT_INLINE int stretches(int64_t n, Pace& pace, F&& f) {
 
 constexpr int64_t kRowWeight = 8;  // what an element costs, beside one of a sum
 constexpr int kLanes = 16;  // independent accumulators, so that a run vectorises
+constexpr int kMaxLanes = 32;
 
-// The largest of n > 0 numbers, or NaN if there is one.
+// The largest of n numbers. NaN is passed over: it comes back into a row by the sum of exponentials.
 template <class T>
 MT_INLINE T block_max(const T* x, int64_t n) {
-  T lanes[kLanes];
-  for (int l = 0; l < kLanes; ++l) lanes[l] = x[0];
+  T lanes[kMaxLanes];
+  for (int l = 0; l < kMaxLanes; ++l) lanes[l] = -std::numeric_limits<T>::infinity();
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    for (int l = 0; l < kLanes; ++l) lanes[l] = (x[i + l] > lanes[l]) | (x[i + l] != x[i + l]) ? x[i + l] : lanes[l];
+  for (; i + kMaxLanes <= n; i += kMaxLanes)
+    for (int l = 0; l < kMaxLanes; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+  for (int l = 0; i < n; ++i, ++l) lanes[l] = x[i] > lanes[l] ? x[i] : lanes[l];
   T m = lanes[0];
-  for (int l = 1; l < kLanes; ++l) m = (lanes[l] > m) | (lanes[l] != lanes[l]) ? lanes[l] : m;
-  for (; i < n; ++i) m = (x[i] > m) | (x[i] != x[i]) ? x[i] : m;
+  for (int l = 1; l < kMaxLanes; ++l) m = lanes[l] > m ? lanes[l] : m;
   return m;
 }
 
@@ -45,7 +46,7 @@ MT_INLINE int row_max(const T* x, int64_t n, Pace& pace, T* result) {
   T m = -std::numeric_limits<T>::infinity();
   const int status = stretches(n, pace, STRETCH(&) {
     const T largest = block_max(x + first, count);
-    m = (largest > m) | (largest != largest) ? largest : m;
+    m = largest > m ? largest : m;
   });
   *result = m;
   return status;

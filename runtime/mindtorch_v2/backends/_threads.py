@@ -44,7 +44,7 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(count: Any, /) -> None:
-    """Lets CPU kernels use up to ``count`` threads, which they share; a number that is not positive raises RuntimeError."""
+    """Lets CPU kernels use up to ``count`` threads, which they share; one that is not positive raises RuntimeError."""
     kernel_library().mt_set_num_threads(_checked("set_num_threads", count))
 
 

@@ -81,7 +81,10 @@ def check_floating(name: str, **given: Tensor | None) -> None:
 
 # ---------------------------------------------------------------- memory of kernels
 def _wide(tensor: Tensor | None, dtype: Any) -> Tensor | None:
-    return None if tensor is None else tensor.to(dtype).contiguous()
+    if tensor is None:
+        return None
+    wide: Tensor = tensor if tensor.dtype is dtype else tensor.to(dtype)
+    return wide.contiguous()
 
 
 def _kept(tensor: Tensor) -> Any:
@@ -133,6 +136,8 @@ def native_layer_norm_fake(
 
 
 def _rows(tensor: Tensor, shape: Sequence[int], dtype: Any) -> Tensor:
+    if tensor.dtype is dtype and tensor.dim() == 2 and len(shape) == 1:
+        return tensor.contiguous()
     n = math.prod(shape)
     rows = math.prod(tensor.shape[: tensor.dim() - len(shape)])
     result: Tensor = tensor.to(dtype).contiguous().reshape((rows, n))
