@@ -13,6 +13,7 @@ from . import (  # noqa: F401  (these fill the hooks of the core)
     _core,
     _indexing,
     _printing,
+    _tensor_compat,
     _tensor_methods,
     _tensor_protocols,
     autograd,
@@ -20,8 +21,10 @@ from . import (  # noqa: F401  (these fill the hooks of the core)
     overrides,
     random,
     storage,
+    version,
 )
 from ._core import (
+    OutOfMemoryError,
     Size,
     Tensor,
     UntypedStorage,
@@ -58,10 +61,12 @@ from .autograd import (
 from .backends._streams import Event, Stream
 from .library import Tag
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .version import __version__ as __version__
 
 __all__ = [
     "Event",
     "Generator",
+    "OutOfMemoryError",
     "Size",
     "Stream",
     "Tag",
@@ -104,14 +109,17 @@ float16, bfloat16, float32, float64 = (dtypes[n] for n in ("float16", "bfloat16"
 complex64, complex128 = dtypes["complex64"], dtypes["complex128"]
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 cfloat, cdouble = complex64, complex128
-__version__ = "2.13.0+mindtorch"  # the PyTorch whose API this is: packages look at it
 bool = dtypes["bool"]
 inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 
 # Imported when first used: a script that needs none of them starts without them.
 _LAZY = frozenset(
     [
+        "_dynamo",
+        "_subclasses",
+        "accelerator",
         "amp",
+        "compiler",
         "cpu",
         "cuda",
         "fft",
@@ -128,10 +136,13 @@ _LAZY = frozenset(
         "signal",
         "special",
         "testing",
+        "torch_version",
+        "types",
         "utils",
     ]
 )
 _LAZY_NAMES = {
+    "GradScaler": "amp",
     "_segment_reduce": "_composed",
     "autocast": "amp",
     "autocast_decrement_nesting": "amp",
@@ -149,6 +160,48 @@ _LAZY_NAMES = {
     "svd_lowrank": "_composed",
     "set_autocast_enabled": "amp",
     "vmap": "func",
+    "compile": "_dynamo",
+    **dict.fromkeys(
+        ("cond", "frobenius_norm", "from_file", "norm_except_dim", "resize_as_", "while_loop"), "_composed"
+    ),
+    **dict.fromkeys(("gru_cell", "lstm_cell", "rnn_relu_cell", "rnn_tanh_cell"), "nn._cell_functions"),
+    **dict.fromkeys(
+        (
+            "are_deterministic_algorithms_enabled",
+            "get_deterministic_debug_mode",
+            "get_float32_matmul_precision",
+            "is_deterministic_algorithms_warn_only_enabled",
+            "is_warn_always_enabled",
+            "set_deterministic_debug_mode",
+            "set_float32_matmul_precision",
+            "set_flush_denormal",
+            "set_warn_always",
+            "use_deterministic_algorithms",
+        ),
+        "_settings",
+    ),
+    **dict.fromkeys(
+        (
+            "SymBool",
+            "SymFloat",
+            "SymInt",
+            "sym_float",
+            "sym_int",
+            "sym_ite",
+            "sym_max",
+            "sym_min",
+            "sym_not",
+            "sym_sqrt",
+            "sym_sum",
+        ),
+        "_symbolic",
+    ),
+    **dict.fromkeys(("set_printoptions",), "_printing"),
+    **dict.fromkeys(("is_anomaly_check_nan_enabled", "is_anomaly_enabled"), "autograd"),
+    **dict.fromkeys(
+        ("DispatchKey", "DispatchKeySet", "DisableTorchFunction", "DisableTorchFunctionSubclass"),
+        "_C",
+    ),
 }
 
 

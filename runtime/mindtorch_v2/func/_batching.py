@@ -106,6 +106,8 @@ def _run_by_sample(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
 
 
 def _on_batch(op: OpOverload, level: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if "inplace_view" in op.tags and op.kernel("CompositeImplicitAutograd") is not None:
+        return op.call_kernel(op.kernel("CompositeImplicitAutograd"), *args, **kwargs)
     models = _view_models(op, args, kwargs, level)
     if (
         models is not None
