@@ -196,12 +196,11 @@ _LAZY_NAMES = {
         ),
         "_symbolic",
     ),
-    **dict.fromkeys(("set_printoptions",), "_printing"),
-    **dict.fromkeys(("is_anomaly_check_nan_enabled", "is_anomaly_enabled"), "autograd"),
-    **dict.fromkeys(
-        ("DispatchKey", "DispatchKeySet", "DisableTorchFunction", "DisableTorchFunctionSubclass"),
-        "_C",
-    ),
+    "set_printoptions": "_printing",
+    "is_anomaly_check_nan_enabled": "autograd",
+    "is_anomaly_enabled": "autograd",
+    "DisableTorchFunction": "_C",
+    "DisableTorchFunctionSubclass": "_C",
 }
 
 

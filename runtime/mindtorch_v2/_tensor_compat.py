@@ -107,7 +107,7 @@ def _no_device(name: str, flags: str) -> Any:
 
 # ---------------------------------------------------------------- old names
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
-    """A tensor of self's dtype and device: of sizes, with what memory holds, of a sequence's values, or of a tensor's."""
+    """A tensor of self's dtype and device: of sizes, with what memory holds, a sequence's values, a tensor's."""
     where = self.device if device is None else device
     if not args:
         return _core.alloc((0,), self.dtype, where)

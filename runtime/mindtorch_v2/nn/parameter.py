@@ -13,7 +13,16 @@ __all__ = ["Parameter"]
 class _ParameterType(type(Tensor)):  # type: ignore[misc]
     def __call__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         source = _core.alloc((0,)) if data is None else data.detach()
+        if hasattr(type(source), "__torch_dispatch__"):  # stays what it is, and counts as a parameter
+            source.requires_grad_(requires_grad)
+            source._is_param = True
+            return source
         return Tensor._make_subclass(cls, source, requires_grad)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if super().__instancecheck__(instance):
+            return True
+        return cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
 
 
 class Parameter(Tensor, metaclass=_ParameterType):

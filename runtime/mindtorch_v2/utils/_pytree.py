@@ -221,8 +221,10 @@ class TreeSpec:
 _LEAF = TreeSpec(None, None, [])
 
 
-def LeafSpec() -> TreeSpec:  # noqa: N802  (PyTorch's name)
-    """The spec of a leaf."""
+def LeafSpec(*args: Any, **kwargs: Any) -> TreeSpec:  # noqa: N802  (PyTorch's name, a class there)
+    """The spec of a leaf. Raises TypeError for arguments, which it takes none of."""
+    if args or kwargs:
+        raise TypeError("LeafSpec() takes no arguments")
     return _LEAF
 
 
