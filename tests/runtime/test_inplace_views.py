@@ -157,8 +157,8 @@ def batched(t: Any, change: Change) -> Any:
 
 
 CASES = [
-    plain, leaf, leaf_unrecorded, result, view, view_written_to, base_written_to, view_of_a_view, view_unrecorded, unrecorded,
-    one_of_several, view_of_a_leaf, inference, saved, differentiated, batched,
+    plain, leaf, leaf_unrecorded, result, view, view_written_to, base_written_to, view_of_a_view, view_unrecorded,
+    unrecorded, one_of_several, view_of_a_leaf, inference, saved, differentiated, batched,
 ]  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from .. import _core
 from .._core import OpOverload, Tensor
 from .._core import device as Device
 from .._modes import DisableTorchDispatch, stacks
+from .._ops import ops
 from ..nn.parameter import Parameter
 from ..overrides import TorchDispatchMode
 from ..utils._pytree import tree_leaves, tree_map
@@ -69,10 +70,10 @@ _DYNAMIC = frozenset(
 
 @dataclass
 class _Memory:
-    """A real storage, the meta tensor over what stands for it, and how many tensors show it."""
+    """A real storage, the meta tensor over all of what stands for it, and how many tensors show it."""
 
     storage: Any
-    bytes: Tensor
+    elements: Tensor
     users: int = 0
 
 
@@ -152,7 +153,7 @@ class FakeTensorMode(TorchDispatchMode):
         self.allow_fallback_kernels, self.allow_non_fake_inputs = allow_fallback_kernels, allow_non_fake_inputs
         self.static_shapes, self.export = True, export
         self._fakes: dict[int, tuple[Any, FakeTensor]] = {}  # by the real tensor's identity; a weak reference
-        self._memories: dict[int, _Memory] = {}  # by the storage's
+        self._memories: dict[int, _Memory] = {}  # by the storage's address
 
     # ---- real tensors
     def from_tensor(
@@ -189,19 +190,22 @@ class FakeTensorMode(TorchDispatchMode):
 
     def _memory_of(self, tensor: Tensor) -> Tensor:
         """The meta tensor whose storage stands for the tensor's; of the tensor's dtype."""
-        storage = tensor.untyped_storage()
-        found = self._memories.get(id(storage))
+        storage, dtype = tensor.untyped_storage(), tensor.dtype
+        found = self._memories.get(_address(storage))
         if found is None:
-            bytes_ = _core.alloc((storage.nbytes(),), _core.dtypes["uint8"], "meta")
-            found = self._memories[id(storage)] = _Memory(storage, bytes_)
+            found = _Memory(storage, _core.alloc((storage.nbytes() // dtype.itemsize,), dtype, "meta"))
+            self._memories[_address(storage)] = found
         found.users += 1
-        memory: Any = _core.alloc((0,), tensor.dtype, "meta")
-        result: Tensor = memory.set_(found.bytes.untyped_storage())
-        return result
+        if found.elements.dtype is dtype:
+            return found.elements
+        count = found.elements.numel() * found.elements.itemsize // dtype.itemsize
+        whole: Tensor = ops.aten.view.dtype(found.elements, _core.dtypes["uint8"])
+        whole = _core.as_strided(whole, (count * dtype.itemsize,), (1,))
+        return ops.aten.view.dtype(whole, dtype)  # type: ignore[no-any-return]
 
     def _remember(self, tensor: Tensor, fake: FakeTensor) -> None:
         """For as long as the tensor is there; then what stands for its memory goes with the last tensor over it."""
-        at, memory = id(tensor), id(tensor.untyped_storage())
+        at, memory = id(tensor), _address(tensor.untyped_storage())
 
         def forget(_: Any) -> None:
             self._fakes.pop(at, None)
@@ -286,6 +290,11 @@ _WRAPPED = _core.key_mask("Batched", "Functionalize", "Python")
 _TAKES_REAL = frozenset(("lift_fresh", "lift_fresh_copy", "lift"))
 
 
+def _address(storage: Any) -> int:
+    """What tells memory from other memory, for as long as it is there: several storages may show the same."""
+    return storage.data_ptr() or id(storage)
+
+
 def _has_device(func: OpOverload) -> bool:
     return any(a.name == "device" for a in func._schema.arguments)
 
@@ -296,7 +305,7 @@ def _constants(tree: Any) -> Any:
 
 
 def _follow_constants(func: OpOverload, args: Any, kwargs: Any, tensors: list[Tensor], result: Any) -> None:
-    """Computes with what is known, one number at a time: steps that are counted in tensors, say; else forgets what changed."""
+    """Computes with what is known, single numbers (steps counted in tensors, say); else forgets what changed."""
     known = bool(tensors) and all(isinstance(t, FakeTensor) and t.constant is not None for t in tensors)
     made = [t for t in tree_leaves(result) if isinstance(t, FakeTensor)]
     if known and "nondeterministic_seeded" not in func.tags and all(t.numel() == 1 for t in made):
