@@ -167,7 +167,24 @@ _LAZY_NAMES = {
     **dict.fromkeys(("gru_cell", "lstm_cell", "rnn_relu_cell", "rnn_tanh_cell"), "nn._cell_functions"),
     **dict.fromkeys(
         (
+            "get_autocast_cpu_dtype",
+            "get_autocast_gpu_dtype",
+            "is_autocast_cpu_enabled",
+            "set_autocast_cpu_dtype",
+            "set_autocast_cpu_enabled",
+            "set_autocast_gpu_dtype",
+        ),
+        "amp._older_names",
+    ),
+    **dict.fromkeys(
+        (
             "are_deterministic_algorithms_enabled",
+            "compiled_with_cxx11_abi",
+            "has_lapack",
+            "has_mkl",
+            "has_openmp",
+            "has_spectral",
+            "is_vulkan_available",
             "get_deterministic_debug_mode",
             "get_float32_matmul_precision",
             "is_deterministic_algorithms_warn_only_enabled",

@@ -94,10 +94,11 @@ def pca_lowrank(
     return found
 
 
-def frobenius_norm(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False, *, out: Any = None) -> Tensor:
+def frobenius_norm(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False, *, out: Any = None) -> Any:
     """The square root of the sum of squares along dimensions; of all of them unless some are given."""
     dims = [dim] if isinstance(dim, int) else list(dim)
-    return written(ops.aten.linalg_vector_norm(input, 2, dims or None, keepdim), out)
+    options = {} if out is None else {"out": out}
+    return ops.aten.linalg_vector_norm(input, 2, dims or None, keepdim, **options)
 
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
@@ -109,7 +110,7 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
 
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """`Tensor.resize_as_`."""
-    return input.resize_as_(the_template, memory_format=memory_format)  # type: ignore[attr-defined, no-any-return]
+    return input.resize_as_(the_template, memory_format=memory_format)  # type: ignore[no-any-return]
 
 
 def from_file(
@@ -133,7 +134,7 @@ def from_file(
         raise RuntimeError("tensors constructed from a file cannot be pinned")
     count = size or 0
     memory = _core.UntypedStorage.from_file(filename, bool(shared), count * wanted.itemsize)
-    result: Tensor = _core.alloc((0,), wanted).set_(memory, 0, (count,), (1,))  # type: ignore[attr-defined]
+    result: Tensor = _core.alloc((0,), wanted).set_(memory, 0, (count,), (1,))
     return result
 
 

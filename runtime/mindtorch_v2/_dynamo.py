@@ -82,7 +82,7 @@ def compile(
     """``model``, or a decorator without one, to be run as it is written; the first use says so in a warning.
 
     A module becomes an `OptimizedModule`, a function one with the same name. Raises RuntimeError where ``mode`` and
-    ``options`` are both given or the mode is none, and TypeError for what cannot be called.
+    ``options`` are both given or the mode is none, and AssertionError for what cannot be called.
     """
     if model is None:
         return functools.partial(compile, backend=backend, mode=mode, options=options, disable=disable)
@@ -91,7 +91,7 @@ def compile(
     if mode is not None and mode not in _MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
     if not callable(model):
-        raise TypeError(f"torch.compile() expects a module or a function, not {type(model).__name__}")
+        raise AssertionError(f"torch.compile() expects a module or a function, not {type(model).__name__}")
     if disable:
         return model
     if not _warned:

@@ -6,13 +6,16 @@ products of float32 matrices are computed in float32, so that a program that all
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
+    "compiled_with_cxx11_abi",
     "get_deterministic_debug_mode",
     "get_float32_matmul_precision",
     "is_deterministic_algorithms_warn_only_enabled",
+    "is_vulkan_available",
     "is_warn_always_enabled",
     "set_deterministic_debug_mode",
     "set_float32_matmul_precision",
@@ -21,6 +24,7 @@ __all__ = [
     "use_deterministic_algorithms",
 ]
 
+has_lapack, has_mkl, has_openmp, has_spectral = True, False, True, True  # what kernels are made of
 _MODES = {"default": 0, "warn": 1, "error": 2}
 _PRECISIONS = ("highest", "high", "medium")
 
@@ -76,10 +80,15 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Allows products of float32 matrices to be less exact than float32; kernels here make no use of it."""
-    if precision not in _PRECISIONS:
-        raise RuntimeError(f"invalid precision {precision!r}: expected one of {', '.join(map(repr, _PRECISIONS))}")
-    _state.precision = precision
+    """Allows products of float32 matrices to be less exact than float32; kernels here make no use of it.
+
+    Warns of another word, and does nothing.
+    """
+    if precision in _PRECISIONS:
+        _state.precision = precision
+        return
+    expected = ", ".join(map(repr, _PRECISIONS))
+    warnings.warn(f"{precision!r} is no precision of products, which stays: {expected} are", stacklevel=2)
 
 
 def set_warn_always(b: bool, /) -> None:
@@ -99,3 +108,13 @@ def set_flush_denormal(mode: bool) -> bool:
     if not isinstance(mode, bool):
         raise TypeError(f"set_flush_denormal() expects a bool, but got {type(mode).__name__}")
     return False
+
+
+def is_vulkan_available() -> bool:
+    """False: there are no Vulkan devices here."""
+    return False
+
+
+def compiled_with_cxx11_abi() -> bool:
+    """True: kernels in C++ are compiled with the standard library's present ABI."""
+    return True

@@ -131,7 +131,8 @@ def resize(self: Tensor, *sizes: Any) -> Tensor:
             f"size of {'x'.join(map(str, self.shape))} ({self.numel()} elements): resize a detached one by `resize_`, "
             "or use `reshape`"
         )
-    return self.contiguous().view(shape)
+    result: Tensor = self.contiguous().view(shape)
+    return result
 
 
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
@@ -161,12 +162,14 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 
 def is_all_true(self: Tensor) -> Tensor:
     """Whether all elements of a tensor of bools are true, as a tensor."""
-    return _of_bools("_is_all_true", self).all()
+    result: Tensor = _of_bools("_is_all_true", self).all()
+    return result
 
 
 def is_any_true(self: Tensor) -> Tensor:
     """Whether an element of a tensor of bools is true, as a tensor."""
-    return _of_bools("_is_any_true", self).any()
+    result: Tensor = _of_bools("_is_any_true", self).any()
+    return result
 
 
 def _of_bools(name: str, tensor: Tensor) -> Tensor:

@@ -250,7 +250,7 @@ def _resized(
     return _core.resize_(tensor, shape, wanted)
 
 
-_FORMATS = {known: known for known in (contiguous_format, channels_last, channels_last_3d)}
+_FORMATS: dict[str, memory_format] = {known: known for known in (contiguous_format, channels_last, channels_last_3d)}
 
 
 def _in_format(function: str, wanted: memory_format | None) -> dict[str, memory_format]:

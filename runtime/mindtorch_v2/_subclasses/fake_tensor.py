@@ -174,9 +174,9 @@ class FakeTensorMode(TorchDispatchMode):
             raise TypeError(f"from_tensor() expects a tensor, not {type(tensor).__name__}")
         if isinstance(tensor, FakeTensor):
             return tensor if tensor.fake_mode is self else FakeTensor(self, tensor.elem, tensor.fake_device)
-        reference, known = self._fakes.get(id(tensor), (None, None))
-        if known is not None and reference() is tensor:
-            return known
+        remembered = self._fakes.get(id(tensor))
+        if remembered is not None and remembered[0]() is tensor:
+            return remembered[1]
         if _core.tensor_keys(tensor) & _WRAPPED:
             raise UnsupportedFakeTensorException(f"{type(tensor).__name__}: a tensor that wraps others cannot be faked")
         with unset_fake_temporarily():
@@ -265,7 +265,7 @@ class FakeTensorMode(TorchDispatchMode):
         if asked is not None:
             return Device(asked)
         if _has_device(func) and not tensors:
-            return _core.get_default_device()  # type: ignore[no-any-return]
+            return _core.get_default_device()
         if func._schema.name.rstrip("_") == "copy":
             return tensors[0].device
         found: Tensor | None = None
@@ -277,7 +277,7 @@ class FakeTensorMode(TorchDispatchMode):
                     f"Unhandled FakeTensor Device Propagation for {func}, found two different devices "
                     f"{found.device}, {t.device}"
                 )
-        return _core.get_default_device() if found is None else found.device  # type: ignore[no-any-return]
+        return _core.get_default_device() if found is None else found.device
 
     def _wrapped(self, result: Tensor, fakes: dict[int, FakeTensor], where: Device) -> Tensor:
         known = fakes.get(id(result))

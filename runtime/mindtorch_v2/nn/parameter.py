@@ -15,7 +15,7 @@ class _ParameterType(type(Tensor)):  # type: ignore[misc]
         source = _core.alloc((0,)) if data is None else data.detach()
         if hasattr(type(source), "__torch_dispatch__"):  # stays what it is, and counts as a parameter
             source.requires_grad_(requires_grad)
-            source._is_param = True
+            source._is_param = True  # type: ignore[attr-defined]
             return source
         return Tensor._make_subclass(cls, source, requires_grad)
 
