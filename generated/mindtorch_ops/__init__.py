@@ -98,6 +98,7 @@ on_first_use(
             aten::unfold_copy:f
             aten::unsafe_chunk:fm
             aten::unsafe_split:fm
+            aten::unsafe_split_with_sizes:fm
             aten::vsplit:fm
             aten::vstack:f
         """,
@@ -348,6 +349,8 @@ on_first_use(
             aten::t_copy:f
             aten::transpose_copy:f
             aten::unsqueeze_copy:f
+            aten::view_as_complex_copy:f
+            aten::view_as_real_copy:f
             aten::view_copy:f
         """,
         "losses": """
@@ -510,6 +513,7 @@ on_first_use(
             aten::lcm:fm
             aten::lcm_:fm
             aten::ldexp:fm
+            aten::ldexp_:fm
             aten::lgamma:fm
             aten::lgamma_:m
             aten::logaddexp:fm

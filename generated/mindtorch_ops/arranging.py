@@ -58,6 +58,7 @@ __all__ = [
     "unfold_copy",
     "unsafe_chunk",
     "unsafe_split",
+    "unsafe_split_with_sizes",
     "vsplit",
     "vstack",
 ]
@@ -737,6 +738,14 @@ def unsafe_chunk(op):
 def unsafe_split(op):
     """`split`, whose parts autograd takes for tensors of their own."""
     op.python("mindtorch_v2.kernels.joining:unsafe_split", device="any")
+
+
+@_lib.operator(
+    "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", variants=("function", "method")
+)
+def unsafe_split_with_sizes(op):
+    """`split_with_sizes`, whose parts autograd takes for tensors of their own."""
+    op.python("mindtorch_v2.kernels.joining:unsafe_split_with_sizes", device="any")
 
 
 @_lib.operator(

@@ -58,6 +58,7 @@ __all__ = [
     "unfold_copy",
     "unsafe_chunk",
     "unsafe_split",
+    "unsafe_split_with_sizes",
     "vsplit",
     "vstack",
 ]
@@ -818,6 +819,12 @@ class _UnsafeSplit(OpOverload):
         """`split`, whose parts autograd takes for tensors of their own."""
 
 unsafe_split: _UnsafeSplit
+
+class _UnsafeSplitWithSizes(OpOverload):
+    def __call__(op, self: Tensor, split_sizes: Sequence[int], dim: int = 0) -> list[Tensor]:
+        """`split_with_sizes`, whose parts autograd takes for tensors of their own."""
+
+unsafe_split_with_sizes: _UnsafeSplitWithSizes
 
 class _NarrowCopyDefault(OpOverload):
     def __call__(op, self: Tensor, dim: int, start: int, length: int) -> Tensor: ...

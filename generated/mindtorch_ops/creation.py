@@ -592,9 +592,13 @@ def resize_(op, self):
     "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
     "memory_format=None) -> Tensor(a)"
 )
-def _to_dtype(op, self, dtype, copy):
+def _to_dtype(op, self, dtype, copy, memory_format):
     """The tensor in another dtype; itself where it is of it already."""
-    op.returns(self if all_of(self.dtype == dtype, none_of(copy)) else torch.ops.aten._to_copy(self, dtype=dtype))
+    op.returns(
+        self
+        if all_of(self.dtype == dtype, none_of(copy))
+        else torch.ops.aten._to_copy(self, dtype=dtype, memory_format=memory_format)
+    )
 
 
 @_lib.operator(

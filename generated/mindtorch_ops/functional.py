@@ -23,6 +23,8 @@ __all__ = [
     "t_copy",
     "transpose_copy",
     "unsqueeze_copy",
+    "view_as_complex_copy",
+    "view_as_real_copy",
     "view_copy",
 ]
 
@@ -273,6 +275,40 @@ def _detach_copy_out(op):
     op.not_implemented()
 
 
+@_lib.operator("view_as_real_copy(Tensor self) -> Tensor")
+def _view_as_real_copy_default(op, self):
+    """`view_as_real`, as a copy."""
+    op.returns(torch.ops.aten.view_as_real(self).clone())
+
+
+@_lib.operator(
+    "view_as_real_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _view_as_real_copy_out(op):
+    """The out variant of ``view_as_real_copy``."""
+    op.variant_of(torch.ops.aten.view_as_real_copy.default)
+    op.not_implemented()
+
+
+@_lib.operator("view_as_complex_copy(Tensor self) -> Tensor")
+def _view_as_complex_copy_default(op, self):
+    """`view_as_complex`, as a copy."""
+    op.returns(torch.ops.aten.view_as_complex(self).clone())
+
+
+@_lib.operator(
+    "view_as_complex_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _view_as_complex_copy_out(op):
+    """The out variant of ``view_as_complex_copy``."""
+    op.variant_of(torch.ops.aten.view_as_complex_copy.default)
+    op.not_implemented()
+
+
 @_lib.operator(
     "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
     variants=("function", "method"),
@@ -380,6 +416,8 @@ squeeze_copy = torch.ops.aten.squeeze_copy
 unsqueeze_copy = torch.ops.aten.unsqueeze_copy
 alias_copy = torch.ops.aten.alias_copy
 detach_copy = torch.ops.aten.detach_copy
+view_as_real_copy = torch.ops.aten.view_as_real_copy
+view_as_complex_copy = torch.ops.aten.view_as_complex_copy
 select_scatter = torch.ops.aten.select_scatter
 slice_scatter = torch.ops.aten.slice_scatter
 as_strided_scatter = torch.ops.aten.as_strided_scatter

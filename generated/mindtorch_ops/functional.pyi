@@ -22,6 +22,8 @@ __all__ = [
     "t_copy",
     "transpose_copy",
     "unsqueeze_copy",
+    "view_as_complex_copy",
+    "view_as_real_copy",
     "view_copy",
 ]
 
@@ -308,6 +310,46 @@ class _DetachCopy(_DetachCopyOverloads):
         """The out variant of ``detach_copy``."""
 
 detach_copy: _DetachCopy
+
+class _ViewAsRealCopyDefault(OpOverload):
+    def __call__(op, self: Tensor) -> Tensor: ...
+
+class _ViewAsRealCopyOut(OpOverload):
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _ViewAsRealCopyOverloads(OpOverloadPacket):
+    default: _ViewAsRealCopyDefault
+    out: _ViewAsRealCopyOut
+
+class _ViewAsRealCopy(_ViewAsRealCopyOverloads):
+    @overload
+    def __call__(op, self: Tensor) -> Tensor:
+        """`view_as_real`, as a copy."""
+    @overload
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``view_as_real_copy``."""
+
+view_as_real_copy: _ViewAsRealCopy
+
+class _ViewAsComplexCopyDefault(OpOverload):
+    def __call__(op, self: Tensor) -> Tensor: ...
+
+class _ViewAsComplexCopyOut(OpOverload):
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _ViewAsComplexCopyOverloads(OpOverloadPacket):
+    default: _ViewAsComplexCopyDefault
+    out: _ViewAsComplexCopyOut
+
+class _ViewAsComplexCopy(_ViewAsComplexCopyOverloads):
+    @overload
+    def __call__(op, self: Tensor) -> Tensor:
+        """`view_as_complex`, as a copy."""
+    @overload
+    def __call__(op, self: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``view_as_complex_copy``."""
+
+view_as_complex_copy: _ViewAsComplexCopy
 
 class _SelectScatterDefault(OpOverload):
     def __call__(op, self: Tensor, src: Tensor, dim: int, index: int) -> Tensor: ...

@@ -74,6 +74,7 @@ __all__ = [
     "lcm",
     "lcm_",
     "ldexp",
+    "ldexp_",
     "lgamma",
     "lgamma_",
     "logaddexp",
@@ -1753,6 +1754,17 @@ def _logaddexp2_out(op):
 def _ldexp_tensor(op, self, other):
     """self * 2 ** other"""
     op.returns(torch.ops.aten.mul(self, torch.ops.aten.pow(2.0, other)))
+
+
+@_lib.operator(
+    "ldexp_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
+)
+def ldexp_(op):
+    """The in-place variant of ``ldexp.Tensor``."""
+    op.variant_of(torch.ops.aten.ldexp.Tensor)
 
 
 @_lib.operator(

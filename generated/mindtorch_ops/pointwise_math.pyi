@@ -58,6 +58,7 @@ __all__ = [
     "lcm",
     "lcm_",
     "ldexp",
+    "ldexp_",
     "lgamma",
     "lgamma_",
     "logaddexp",
@@ -1280,6 +1281,12 @@ class _Ldexp(_LdexpOverloads):
         """The out variant of ``ldexp.Tensor``."""
 
 ldexp: _Ldexp
+
+class _LdexpInPlace(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor) -> Tensor:
+        """The in-place variant of ``ldexp.Tensor``."""
+
+ldexp_: _LdexpInPlace
 
 class _FrexpTensor(OpOverload):
     def __call__(op, self: Tensor) -> tuple[Tensor, Tensor]: ...

@@ -13,6 +13,7 @@ __all__ = [
     "_reshape_alias",
     "alias",
     "as_strided",
+    "as_strided_",
     "cat",
     "chunk",
     "concat",
@@ -36,11 +37,17 @@ __all__ = [
     "split",
     "split_with_sizes",
     "squeeze",
+    "squeeze_",
     "stack",
+    "swapaxes_",
+    "swapdims_",
     "t",
+    "t_",
     "transpose",
+    "transpose_",
     "unbind",
     "unsqueeze",
+    "unsqueeze_",
     "view",
     "view_as",
 ]
@@ -217,6 +224,79 @@ def detach_(op, self):
     op.python("mindtorch_v2.kernels.shape:detach_", device="Meta")
     op.python("mindtorch_v2.kernels.shape:detach_", device="any")
     op.not_differentiable()
+
+
+@_lib.operator(
+    "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)",
+    tags="inplace_view",
+    variants=("function", "method"),
+)
+def as_strided_(op, self):
+    """Self made a view of its storage with any size, stride and offset."""
+    op.returns(self)
+    op.python("mindtorch_v2.kernels.inplace_views:as_strided_", device="any")
+
+
+@_lib.operator(
+    "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", tags="inplace_view", variants=("method",)
+)
+def transpose_(op, self):
+    """Two dimensions exchanged, in place."""
+    op.returns(self)
+    op.python("mindtorch_v2.kernels.inplace_views:transpose_", device="any")
+
+
+@_lib.operator("t_(Tensor(a!) self) -> Tensor(a!)", tags="inplace_view", variants=("method",))
+def t_(op, self):
+    """A matrix transposed, in place; a vector stays as it is."""
+    op.returns(self)
+    op.python("mindtorch_v2.kernels.inplace_views:t_", device="any")
+
+
+@_lib.operator("squeeze_(Tensor(a!) self) -> Tensor(a!)", tags="inplace_view", variants=("method",))
+def _squeeze__default(op, self):
+    """Dimensions of size 1 left out, in place."""
+    op.returns(self)
+    op.python("mindtorch_v2.kernels.inplace_views:squeeze_", device="any")
+
+
+@_lib.operator("squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", tags="inplace_view", variants=("method",))
+def _squeeze__dim(op, self):
+    """A dimension left out, in place, if its size is 1."""
+    op.returns(self)
+    op.python("mindtorch_v2.kernels.inplace_views:squeeze_", device="any")
+
+
+@_lib.operator("squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", tags="inplace_view", variants=("method",))
+def _squeeze__dims(op, self):
+    """Dimensions left out, in place, where their size is 1."""
+    op.returns(self)
+    op.python("mindtorch_v2.kernels.inplace_views:squeeze_", device="any")
+
+
+@_lib.operator("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", tags="inplace_view", variants=("method",))
+def unsqueeze_(op, self):
+    """A dimension of size 1 put in, in place."""
+    op.returns(self)
+    op.python("mindtorch_v2.kernels.inplace_views:unsqueeze_", device="any")
+
+
+@_lib.operator(
+    "swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)", tags="inplace_view", variants=("method",)
+)
+def swapaxes_(op, self):
+    """Two dimensions exchanged, in place."""
+    op.returns(self)
+    op.python("mindtorch_v2.kernels.inplace_views:transpose_", device="any")
+
+
+@_lib.operator(
+    "swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", tags="inplace_view", variants=("method",)
+)
+def swapdims_(op, self):
+    """Two dimensions exchanged, in place."""
+    op.returns(self)
+    op.python("mindtorch_v2.kernels.inplace_views:transpose_", device="any")
 
 
 @_lib.operator("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", variants=("function", "method"))
@@ -545,6 +625,7 @@ def _repeat_out(op):
 
 view = torch.ops.aten.view
 squeeze = torch.ops.aten.squeeze
+squeeze_ = torch.ops.aten.squeeze_
 narrow = torch.ops.aten.narrow
 movedim = torch.ops.aten.movedim
 moveaxis = torch.ops.aten.moveaxis

@@ -12,6 +12,7 @@ __all__ = [
     "_reshape_alias",
     "alias",
     "as_strided",
+    "as_strided_",
     "cat",
     "chunk",
     "concat",
@@ -35,11 +36,17 @@ __all__ = [
     "split",
     "split_with_sizes",
     "squeeze",
+    "squeeze_",
     "stack",
+    "swapaxes_",
+    "swapdims_",
     "t",
+    "t_",
     "transpose",
+    "transpose_",
     "unbind",
     "unsqueeze",
+    "unsqueeze_",
     "view",
     "view_as",
 ]
@@ -168,6 +175,71 @@ class _DetachInPlace(OpOverload):
         """Takes the tensor out of the graph, in place."""
 
 detach_: _DetachInPlace
+
+class _AsStridedInPlace(OpOverload):
+    def __call__(
+        op, self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+    ) -> Tensor:
+        """Self made a view of its storage with any size, stride and offset."""
+
+as_strided_: _AsStridedInPlace
+
+class _TransposeInPlace(OpOverload):
+    def __call__(op, self: Tensor, dim0: int, dim1: int) -> Tensor:
+        """Two dimensions exchanged, in place."""
+
+transpose_: _TransposeInPlace
+
+class _TInPlace(OpOverload):
+    def __call__(op, self: Tensor) -> Tensor:
+        """A matrix transposed, in place; a vector stays as it is."""
+
+t_: _TInPlace
+
+class _SqueezeInPlaceDefault(OpOverload):
+    def __call__(op, self: Tensor) -> Tensor: ...
+
+class _SqueezeInPlaceDim(OpOverload):
+    def __call__(op, self: Tensor, dim: int) -> Tensor: ...
+
+class _SqueezeInPlaceDims(OpOverload):
+    def __call__(op, self: Tensor, dim: Sequence[int]) -> Tensor: ...
+
+class _SqueezeInPlaceOverloads(OpOverloadPacket):
+    default: _SqueezeInPlaceDefault
+    dim: _SqueezeInPlaceDim
+    dims: _SqueezeInPlaceDims
+
+class _SqueezeInPlace(_SqueezeInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor) -> Tensor:
+        """Dimensions of size 1 left out, in place."""
+    @overload
+    def __call__(op, self: Tensor, dim: int) -> Tensor:
+        """A dimension left out, in place, if its size is 1."""
+    @overload
+    def __call__(op, self: Tensor, dim: Sequence[int]) -> Tensor:
+        """Dimensions left out, in place, where their size is 1."""
+
+squeeze_: _SqueezeInPlace
+
+class _UnsqueezeInPlace(OpOverload):
+    def __call__(op, self: Tensor, dim: int) -> Tensor:
+        """A dimension of size 1 put in, in place."""
+
+unsqueeze_: _UnsqueezeInPlace
+
+class _SwapaxesInPlace(OpOverload):
+    def __call__(op, self: Tensor, axis0: int, axis1: int) -> Tensor:
+        """Two dimensions exchanged, in place."""
+
+swapaxes_: _SwapaxesInPlace
+
+class _SwapdimsInPlace(OpOverload):
+    def __call__(op, self: Tensor, dim0: int, dim1: int) -> Tensor:
+        """Two dimensions exchanged, in place."""
+
+swapdims_: _SwapdimsInPlace
 
 class _Reshape(OpOverload):
     def __call__(op, self: Tensor, shape: Sequence[int]) -> Tensor:

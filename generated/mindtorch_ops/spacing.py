@@ -195,6 +195,10 @@ def lift_fresh(op, self):
     """The tensor itself."""
     op.returns(self)
 
+    @op.gradient
+    def _(grad):
+        return {self: grad}
+
 
 @_lib.operator("lift_fresh_copy(Tensor self) -> Tensor")
 def _lift_fresh_copy_default(op, self):

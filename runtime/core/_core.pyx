@@ -57,6 +57,7 @@ include "backward_entry.pxi"
 include "conversion_methods.pxi"
 include "launch.pxi"
 include "launch_by_name.pxi"
+include "memory_formats.pxi"
 include "joining.pxi"
 include "plan_program.pxi"
 include "plan_numbers.pxi"
@@ -98,4 +99,4 @@ from mindtorch_v2._core_graph_updates import (
 )
 from mindtorch_v2._core_random import Generator, set_default_generator, source_of
 
-__import__("mindtorch_v2._core_inplace_views")
+from mindtorch_v2._core_inplace_views import view_in_place

@@ -41,6 +41,8 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
             check_unchanged(op, bound, start)
             if mt_state.last_bump > start:
                 begin_versions(<PyObject*>result)
+            if op.keeps_layout and not op.composite_at >> key & 1 and is_laid_out(op, bound.slots):
+                keep_layout(op, bound.slots, result)
         if op.mutates:
             bump_mutated(op, bound, start)
         if inputs is not None:
@@ -156,7 +158,7 @@ cdef FunctionCtx new_operator_node(OpOverload op, Bound* bound):
             ctx.set_edge(slot, value)
             slot += 1
             if op.aliases[i].written and value is not None:
-                check_writable(op, <Tensor>value)
+                check_writable(op.sig.qualname, <Tensor>value)
         elif kind == ARG_TENSOR_LIST or kind == ARG_OPT_TENSOR_LIST:
             if lists is None:
                 lists = {}
@@ -212,14 +214,15 @@ cdef tuple tensor_list_lengths(OpOverload op, Bound* bound):
     return tuple(lengths)
 
 
-cdef int check_writable(OpOverload op, Tensor t) except -1:
+cdef int check_writable(str name, Tensor t) except -1:
+    """Raises where an operator must not change a tensor in place while the change is recorded."""
     if t.base_ is not None and t.made != MADE_BY_OPERATOR:
         raise cold.forbidden_on_view(t, "is being")
     if t.wants_grad:
-        raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation: {op.sig.qualname}. "
+        raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation: {name}. "
                            "Do it under torch.no_grad(), or on a clone.")
     if t.base_ is not None and t.base_.wants_grad:
-        raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation: {op.sig.qualname}. "
+        raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation: {name}. "
                            "Do it under torch.no_grad(), or on a clone.")
     return 0
 
@@ -230,9 +233,14 @@ cdef int refuse_inference_tensors(OpOverload op, Bound* bound) except -1:
         return 0
     for i in range(op.sig.count):
         if op.aliases[i].written and op.sig.args[i].kind == ARG_TENSOR and bound.slots[i] != <PyObject*>None:
-            if not (<Tensor>bound.slots[i]).keys & INPLACE_OR_VIEW:
-                raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to "
-                                   "get a normal tensor before doing inplace update.")
+            refuse_inference_tensor(<Tensor>bound.slots[i])
+    return 0
+
+
+cdef int refuse_inference_tensor(Tensor t) except -1:
+    if not t.keys & INPLACE_OR_VIEW and not mt_state.withheld:
+        raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to "
+                           "get a normal tensor before doing inplace update.")
     return 0
 
 

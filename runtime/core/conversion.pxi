@@ -13,8 +13,8 @@ cdef dict DTYPE_OF_NUMBER = {
     15: dtypes["bfloat16"], 27: dtypes["uint16"], 28: dtypes["uint32"], 29: dtypes["uint64"],
 }
 cdef dict NUMBER_OF_DTYPE = {value: number for number, value in DTYPE_OF_NUMBER.items()}
-# The memory formats there are, and their numbers: every tensor is made with dense strides, and a copy keeps those of its source.
-cdef tuple MEMORY_FORMATS = ("contiguous_format", "preserve_format")
+# The memory formats there are, and their numbers.
+cdef tuple MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 
 
 cdef object convert(int kind, object value, int mode):
@@ -153,7 +153,7 @@ cdef object cast_format(object number):
         return NO_DEFAULT
     if 0 <= number < len(MEMORY_FORMATS):
         return MEMORY_FORMATS[number]
-    raise NotImplementedError(f"memory format {number} is not supported, only {', '.join(MEMORY_FORMATS)} (0, 1)")
+    raise NotImplementedError(f"memory format {number} is not supported, only {', '.join(MEMORY_FORMATS)} (0 to {len(MEMORY_FORMATS) - 1})")
 
 
 # ---- code of the caller's: where it fails the value is not of the kind, which the error for the argument says

@@ -70,6 +70,7 @@ cdef class OpOverload:
         self.returns_self = self.returns == 1 and schema.returns[0].alias is not None and schema.returns[0].alias.write
         self.takes_numbers = namespace == "aten" and schema.name.rstrip("_") in NUMBERS_FOR_TENSORS
         self.broadcasts_into = self.mutates and "pointwise" in self.tags
+        self.keeps_layout = read_layout(self)
         resolve_operator(self)
 
     def __get__(self, instance, owner):
@@ -497,6 +498,8 @@ cdef object call_backend(OpOverload op, int key, Bound* bound, uint64_t keys):
     check_unchanged(op, bound, start)
     if mt_state.last_bump > start:
         begin_versions(<PyObject*>result)
+    if op.keeps_layout and is_laid_out(op, bound.slots):
+        keep_layout(op, bound.slots, result)
     if op.mutates:
         bump_mutated(op, bound, start)                    # called by a kernel: its own operator finds out by this
     return result

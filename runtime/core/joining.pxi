@@ -134,16 +134,9 @@ def stacked_size(tensors not None, int64_t dim):
 
 # ---------------------------------------------------------------- copies
 def cloned(Tensor self not None, *, memory_format=None):
-    """A copy with memory of its own; dense strides of any order are kept."""
-    cdef Tensor made
-    if not self.contig and self.nelem > 0 and not is_dense(self):
-        made = alloc_sizes(self.nd, self.sizes, self.dt, self.dev)
-        call2(aten("copy_"), made, self)
-        return made
-    made = bare_tensor(self.dt, self.dev)
-    copy_geometry(self, made)
-    made.storage = new_storage(bytes_of(made), made.dev)
-    if is_little(self):                          # one run of memory, in whichever order
+    """A copy with memory of its own, in the order of self's dimensions unless a format is given."""
+    cdef Tensor made = room_like(self, self.dt, self.dev, memory_format)
+    if is_little(self) and same_steps(self, made):        # one run of memory, in whichever order
         memcpy(made.storage.data, tensor_data(self), self.nelem * self.dt.itemsize)
     else:
         call2(aten("copy_"), made, self)
@@ -151,20 +144,20 @@ def cloned(Tensor self not None, *, memory_format=None):
 
 
 def made_contiguous(Tensor self not None, *, memory_format=None):
-    """The tensor itself where it is contiguous, else a contiguous copy."""
+    """The tensor itself where it lies in the format, that of rows unless one is given, else a copy that does."""
     cdef Tensor made
-    if self.contig:
+    if self.contig if memory_format is None else is_in_format(self, memory_format):
         return self
     if memory_format == "preserve_format":
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
-    made = alloc_sizes(self.nd, self.sizes, self.dt, self.dev)
+    made = room_in_format(self.nd, self.sizes, self.dt, self.dev, memory_format)
     call2(aten("copy_"), made, self)
     return made
 
 
 def copied_to(Tensor self not None, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None):
     """A copy in another dtype or on another device."""
-    cdef Tensor made = room_elsewhere(self, dtype, device)
+    cdef Tensor made = room_elsewhere(self, dtype, device, memory_format)
     if made.dev.type_code != KEY_META:
         call2(aten("copy_"), made, self)
     return made
@@ -173,12 +166,14 @@ def copied_to(Tensor self not None, *, dtype=None, layout=None, device=None, pin
 def copied_to_size(Tensor self not None, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False,
                    memory_format=None):
     """The result of `copied_to` without its values."""
-    return room_elsewhere(self, dtype, device)
+    return room_elsewhere(self, dtype, device, memory_format)
 
 
-cdef Tensor room_elsewhere(Tensor t, object wanted, object place):
-    """Uninitialised memory of t's shape, and of its dtype and device unless others are given."""
+cdef Tensor room_elsewhere(Tensor t, object wanted, object place, object format):
+    """Uninitialised memory of t's shape, of its dtype and device and in its order unless others are given."""
     cdef device where = t.dev if place is None else as_device(place)
     if t.dev.type_code == KEY_META and where.type_code != KEY_META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    return alloc_sizes(t.nd, t.sizes, t.dt if wanted is None else <dtype>given_dtype("_to_copy", wanted), where)
+    if (format is None or format == "preserve_format") and not t.contig and not is_dense(t):
+        format = suggested_format(t)
+    return room_like(t, t.dt if wanted is None else <dtype>given_dtype("_to_copy", wanted), where, format)

@@ -79,6 +79,8 @@ cdef object run_plan(Plan plan, int key, Bound* bound, uint64_t record):
             check_types(plan.op, result)
             check_aliases(plan.op, bound, result)
             check_unchanged(plan.op, bound, start)
+        if plan.op.keeps_layout and is_laid_out(plan.op, bound.slots):
+            keep_layout(plan.op, bound.slots, result)
         if record:
             mt_state.excluded = outside
             record_plan(plan.op, p, &f, record)

@@ -94,9 +94,11 @@ cdef class Tensor:
     def nelement(self):
         return self.numel()
 
-    def is_contiguous(self):
-        """Whether the elements lie in row-major order without gaps."""
-        return <bint>self.contig
+    def is_contiguous(self, *, memory_format=NOT_GIVEN):
+        """Whether the elements lie in a memory format without gaps: in row-major order unless one is given."""
+        if memory_format is NOT_GIVEN:
+            return <bint>self.contig
+        return <bint>is_in_format(self, checked_format("is_contiguous", memory_format))
 
     def contiguous(self, *, memory_format=NOT_GIVEN):
         """The tensor itself if it is contiguous, else a contiguous copy (recorded for backward)."""

@@ -254,7 +254,7 @@ def shaped(Tensor self not None, size):
     cdef int64_t sizes[MAX_DIMS]
     cdef int nd = read_ints(size, sizes, "reshape(): argument 'shape'")
     cdef Tensor made = in_shape(self, nd, sizes)
-    return in_shape(<Tensor>copied_to(self), nd, sizes) if made is None else made
+    return in_shape(<Tensor>made_contiguous(self), nd, sizes) if made is None else made
 
 
 def has_view(Tensor t not None, size):

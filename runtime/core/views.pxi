@@ -136,12 +136,13 @@ def change_class(Tensor t not None, cls):
     return result
 
 
-def resize_(Tensor t not None, shape):
-    """Gives t a new contiguous shape in place; its storage grows where it must, new elements are uninitialised."""
+def resize_(Tensor t not None, shape, memory_format=None):
+    """Gives t a new shape in place, in rows unless a format is given; its storage grows where it must, uninitialised."""
     cdef int64_t sizes[MAX_DIMS]
     cdef int nd = read_ints(shape, sizes, "resize_(): argument 'size'")
     cdef Tensor fresh
     cdef int64_t needed
+    refuse_inference_tensor(t)
     if needs_grad(t):
         raise RuntimeError("cannot resize variables that require grad: resize `x.detach()`, or `x.data`")
     if forward_levels and cold.level_of_tensor(t):
@@ -149,8 +150,10 @@ def resize_(Tensor t not None, shape):
     if t.keys & OVERRIDES & ~TORCH_FUNCTION:
         raise RuntimeError(f"resize_ is no operator: a {_type_name(t)}, which has no memory of its own, cannot be resized")
     fresh = shape_sizes(nd, sizes, t.dt, t.dev)
-    if same_sizes(fresh, t):
+    if memory_format is None and same_sizes(fresh, t):
         return t
+    if memory_format is not None and order_of_format(memory_format, nd) != NULL:
+        set_dense(fresh, order_of_format(memory_format, nd))
     fresh.offset = t.offset
     needed = bytes_reached(fresh)
     if needed > <int64_t>t.storage.nbytes_:

@@ -13,6 +13,7 @@ from . import (  # noqa: F401  (these fill the hooks of the core)
     _core,
     _indexing,
     _printing,
+    _tensor_compat,
     _tensor_methods,
     _tensor_protocols,
     autograd,
@@ -23,6 +24,7 @@ from . import (  # noqa: F401  (these fill the hooks of the core)
     version,
 )
 from ._core import (
+    OutOfMemoryError,
     Size,
     Tensor,
     UntypedStorage,
@@ -65,6 +67,7 @@ from .version import __version__ as __version__
 __all__ = [
     "Event",
     "Generator",
+    "OutOfMemoryError",
     "Size",
     "Stream",
     "Tag",
@@ -117,7 +120,11 @@ inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 # Imported when first used: a script that needs none of them starts without them.
 _LAZY = frozenset(
     [
+        "_dynamo",
+        "_subclasses",
+        "accelerator",
         "amp",
+        "compiler",
         "cpu",
         "cuda",
         "distributed",
@@ -138,10 +145,13 @@ _LAZY = frozenset(
         "signal",
         "special",
         "testing",
+        "torch_version",
+        "types",
         "utils",
     ]
 )
 _LAZY_NAMES = {
+    "GradScaler": "amp",
     "_segment_reduce": "_composed",
     "autocast": "amp",
     "autocast_decrement_nesting": "amp",
@@ -160,6 +170,64 @@ _LAZY_NAMES = {
     "svd_lowrank": "_composed",
     "set_autocast_enabled": "amp",
     "vmap": "func",
+    "compile": "_dynamo",
+    **dict.fromkeys(
+        ("cond", "frobenius_norm", "from_file", "norm_except_dim", "resize_as_", "while_loop"), "_composed"
+    ),
+    **dict.fromkeys(("gru_cell", "lstm_cell", "rnn_relu_cell", "rnn_tanh_cell"), "nn._cell_functions"),
+    **dict.fromkeys(
+        (
+            "get_autocast_cpu_dtype",
+            "get_autocast_gpu_dtype",
+            "is_autocast_cpu_enabled",
+            "set_autocast_cpu_dtype",
+            "set_autocast_cpu_enabled",
+            "set_autocast_gpu_dtype",
+        ),
+        "amp._older_names",
+    ),
+    **dict.fromkeys(
+        (
+            "are_deterministic_algorithms_enabled",
+            "compiled_with_cxx11_abi",
+            "has_lapack",
+            "has_mkl",
+            "has_openmp",
+            "has_spectral",
+            "is_vulkan_available",
+            "get_deterministic_debug_mode",
+            "get_float32_matmul_precision",
+            "is_deterministic_algorithms_warn_only_enabled",
+            "is_warn_always_enabled",
+            "set_deterministic_debug_mode",
+            "set_float32_matmul_precision",
+            "set_flush_denormal",
+            "set_warn_always",
+            "use_deterministic_algorithms",
+        ),
+        "_settings",
+    ),
+    **dict.fromkeys(
+        (
+            "SymBool",
+            "SymFloat",
+            "SymInt",
+            "sym_float",
+            "sym_int",
+            "sym_ite",
+            "sym_max",
+            "sym_min",
+            "sym_not",
+            "sym_sqrt",
+            "sym_sum",
+        ),
+        "_symbolic",
+    ),
+    "set_printoptions": "_printing",
+    "is_anomaly_check_nan_enabled": "autograd",
+    "is_anomaly_enabled": "autograd",
+    "DisableTorchFunction": "_C",
+    "DisableTorchFunctionSubclass": "_C",
 }
 
 

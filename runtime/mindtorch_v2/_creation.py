@@ -13,6 +13,7 @@ from ._core import Tensor, UntypedStorage
 from ._core import device as Device
 from ._core import dtype as DType
 from ._hooks import hooks
+from ._modes import stacks
 from ._numbers import PYTHON_TYPES, as_element
 from ._ops import ops
 from ._sequences import is_sequence, listed
@@ -199,7 +200,8 @@ def tensor(
         made = _converted(_copied(array, from_numpy(array).dtype), target, device)
     else:
         made = _converted(_from_values(data, target), None, device)
-    return _finished(made.pin_memory() if pin_memory else made, requires_grad)
+    made = made.pin_memory() if pin_memory else made
+    return _finished(ops.aten.lift_fresh(made) if stacks.dispatch else made, requires_grad)  # for modes to see it
 
 
 def _as_dtype(given: Any) -> DType | None:

@@ -15,7 +15,7 @@ from ._hooks import hooks
 from ._numbers import PYTHON_TYPES
 from ._ops import ops
 from ._shared_memory import is_shared, share_memory_
-from ._type_info import layout, strided
+from ._type_info import channels_last, channels_last_3d, contiguous_format, layout, memory_format, strided
 from .backends._pinned import is_pinned, pin_memory
 from .overrides import overridable_property
 
@@ -27,37 +27,41 @@ __all__: list[str] = []
 
 def to(self: Tensor, *args: Any, **options: Any) -> Tensor:
     """``to(device=None, dtype=None)``, ``to(dtype)`` or ``to(other)``, with ``copy=False``; self if nothing changes."""
-    wanted_dtype, wanted_device, copy = _destination(args, options)
+    wanted_dtype, wanted_device, copy, memory_format = _destination(args, options)
     where = self.device if wanted_device is None else Device(wanted_device)
     if where.type == self.device.type and where.index is None:
         where = self.device
     target = PYTHON_TYPES.get(wanted_dtype, wanted_dtype) or self.dtype
     with span("cpu_op", "aten::to"):  # PyTorch's profiler shows the operator
-        if target is self.dtype and where == self.device and not copy:
+        if target is self.dtype and where == self.device and not copy and _lies_in(self, memory_format):
             return self
-        result: Tensor = ops.aten._to_copy.default(self, dtype=target, device=where)
+        result: Tensor = ops.aten._to_copy.default(self, dtype=target, device=where, memory_format=memory_format)
         return result
 
 
-_FORMATS = ("contiguous_format", "preserve_format")  # which are one: what is converted is contiguous
+def _lies_in(tensor: Tensor, wanted: memory_format | None) -> bool:
+    """Whether a tensor need not be copied for its memory format's sake."""
+    return wanted is None or wanted == "preserve_format" or wanted == _core.suggested_format(tensor)
+
+
 _FLAGS = ("non_blocking", "copy")
 _ONLY_WHERE = frozenset(("dtype", "device"))
 
 
-def _destination(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, bool]:
-    """dtype, device and copy, as a call of `to` gives them. Raises TypeError for what is none of its three forms."""
+def _destination(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, bool, memory_format | None]:
+    """dtype, device, copy and memory format of a call of `to`. Raises TypeError for what is none of its three forms."""
     first = args[0] if args else None
     if len(args) == 1 and not options:  # the usual calls first
         if isinstance(first, DType):
-            return first, None, False
+            return first, None, False, None
         if isinstance(first, (str, Device)):
-            return None, first, False
+            return None, first, False, None
         if isinstance(first, Tensor):
-            return first.dtype, first.device, False
+            return first.dtype, first.device, False, None
     if not args and options.keys() <= _ONLY_WHERE:
         dtype, device = options.get("dtype"), options.get("device")
         if (dtype is None or isinstance(dtype, DType)) and (device is None or isinstance(device, (str, Device))):
-            return dtype, device, False
+            return dtype, device, False, None
     if isinstance(first, (bool, float, complex)):  # stands for a tensor; an integer is a device
         return _destination((_core.alloc((), PYTHON_TYPES[type(first)], Device("cpu")), *args[1:]), options)
     if isinstance(first, Tensor) or _is_dtype(first):
@@ -71,8 +75,8 @@ def _destination(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, A
     if not (fits and all(_fits(name, value) for name, value in given.items())):
         raise _no_destination(args, options)
     if isinstance(first, Tensor):
-        return first.dtype, first.device, given.get("copy", False)
-    return given.get("dtype"), given.get("device"), given.get("copy", False)
+        return first.dtype, first.device, given.get("copy", False), given.get("memory_format")
+    return given.get("dtype"), given.get("device"), given.get("copy", False), given.get("memory_format")
 
 
 def _fits(name: str, value: Any) -> bool:
@@ -82,7 +86,7 @@ def _fits(name: str, value: Any) -> bool:
         return value is None or (isinstance(value, (str, bytes, int, Device)) and not isinstance(value, bool))
     if name == "dtype":
         return value is None or _is_dtype(value)
-    return name == "other" or value is None or (name == "memory_format" and value in _FORMATS)
+    return name == "other" or value is None or (name == "memory_format" and isinstance(value, memory_format))
 
 
 def _is_dtype(value: Any) -> bool:
@@ -99,9 +103,9 @@ def _no_destination(args: tuple[Any, ...], options: dict[str, Any]) -> TypeError
     )
 
 
-def cpu(self: Tensor) -> Tensor:
+def cpu(self: Tensor, memory_format: memory_format | None = None) -> Tensor:
     """The tensor on the CPU."""
-    return to(self, "cpu")
+    return to(self, "cpu", **_in_format("cpu", memory_format))
 
 
 def npu(self: Tensor, device: Any = None) -> Tensor:
@@ -138,8 +142,8 @@ def tolist(self: Tensor) -> Any:
 
 
 def _conversion(name: str) -> Any:
-    def convert(self: Tensor) -> Tensor:
-        return to(self, _core.dtypes[name])
+    def convert(self: Tensor, memory_format: memory_format | None = None) -> Tensor:
+        return to(self, _core.dtypes[name], **_in_format(name, memory_format))
 
     convert.__doc__ = f"The tensor as {name}."
     return convert
@@ -218,28 +222,46 @@ def new_tensor(
     return tensor(data, dtype=dtype or self.dtype, device=where, requires_grad=requires_grad)
 
 
-def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
     """Gives the tensor the template's shape in place."""
     if not isinstance(the_template, Tensor):
         raise TypeError(
             f"resize_as_(): argument 'the_template' (position 1) must be Tensor, not {type(the_template).__name__}"
         )
-    _refuse_format("resize_as_", memory_format)
-    return _core.resize_(self, tuple(the_template.shape))
+    return _resized("resize_as_", self, the_template.shape, memory_format, the_template)
 
 
-def _refuse_format(function: str, memory_format: Any) -> None:
-    if memory_format is not None:
-        got = type(memory_format).__name__
-        raise TypeError(f"{function}(): argument 'memory_format' must be torch.memory_format, not {got}")
-
-
-def resize_(self: Tensor, *shape: Any, memory_format: Any = None) -> Tensor:
-    """Gives the tensor a new contiguous shape in place."""
+def resize_(self: Tensor, *shape: Any, memory_format: memory_format | None = None) -> Tensor:
+    """Gives the tensor a new shape in place, in rows unless a memory format is given."""
     if not shape:
         raise TypeError("resize_() missing 1 required positional argument: 'size'")
-    _refuse_format("resize_", memory_format)
-    return _core.resize_(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+    return _resized(
+        "resize_", self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape, memory_format
+    )
+
+
+def _resized(
+    name: str, tensor: Tensor, shape: Any, wanted: memory_format | None, template: Tensor | None = None
+) -> Tensor:
+    wanted = _in_format(name, wanted).get("memory_format")
+    if wanted == "preserve_format":
+        if template is None:
+            raise RuntimeError("Unsupported memory format Preserve: resize_() has no tensor whose format it could be")
+        wanted = _FORMATS[_core.suggested_format(template)]
+    return _core.resize_(tensor, shape, wanted)
+
+
+_FORMATS: dict[str, memory_format] = {known: known for known in (contiguous_format, channels_last, channels_last_3d)}
+
+
+def _in_format(function: str, wanted: memory_format | None) -> dict[str, memory_format]:
+    """The argument of that name, where it is given. Raises TypeError for what is no memory format."""
+    if wanted is None:
+        return {}
+    if not isinstance(wanted, memory_format):
+        got = type(wanted).__name__
+        raise TypeError(f"{function}(): argument 'memory_format' must be torch.memory_format, not {got}")
+    return {"memory_format": wanted}
 
 
 def split(self: Tensor, split_size: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:

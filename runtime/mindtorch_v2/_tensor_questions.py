@@ -18,6 +18,7 @@ __all__ = [
     "is_same_size",
     "is_signed",
     "is_storage",
+    "typename",
 ]
 
 # Layouts and devices that no tensor here has: libraries ask before they choose a way.
@@ -72,6 +73,15 @@ def is_distributed(input: Tensor) -> bool:
 
 
 @names_wrong_types
+def typename(obj: Any, /) -> str:
+    """What kind of object something is: of a tensor what `Tensor.type` tells, else the class with its module."""
+    if isinstance(obj, Tensor):
+        return obj.type()  # type: ignore[no-any-return]
+    kind = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(kind, "__module__", None)
+    return kind.__qualname__ if module in (None, "builtins") else f"{module}.{kind.__qualname__}"
+
+
 def get_device(input: Tensor) -> int:
     """The index of the tensor's device, -1 on the CPU."""
     return input.get_device()

@@ -14,6 +14,7 @@ __all__ = [
     "finfo",
     "iinfo",
     "layout",
+    "legacy_contiguous_format",
     "memory_format",
     "preserve_format",
     "sparse_coo",
@@ -28,10 +29,18 @@ class _Word(str):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"torch.{self!s}"
+        return "torch." + self
 
-    def __reduce__(self) -> str | tuple[Any, ...]:
-        return type(self), (str(self),)
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+    def __reduce__(self) -> str:
+        return "".join(self)  # the name in the module
+
+    def __deepcopy__(self, memo: Any) -> _Word:
+        return self
 
 
 class memory_format(_Word):  # noqa: N801 - PyTorch's name
@@ -47,6 +56,7 @@ class layout(_Word):  # noqa: N801 - PyTorch's name
 
 
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
+legacy_contiguous_format = contiguous_format
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
 strided, sparse_coo, sparse_csr = layout("strided"), layout("sparse_coo"), layout("sparse_csr")
 

@@ -7,6 +7,7 @@ answers NotImplemented leaves the call to the next: the innermost mode is asked 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -37,8 +38,12 @@ __all__ = [
     "dispatch_rules",
     "handle_torch_function",
     "has_torch_function",
+    "has_torch_function_unary",
+    "has_torch_function_variadic",
     "is_tensor_like",
+    "is_tensor_method_or_property",
     "is_traceable_wrapper_subclass",
+    "wrap_torch_function",
 ]
 
 # (operator, class of a mode or of tensors) -> what runs in place of its __torch_dispatch__
@@ -53,6 +58,38 @@ def has_torch_function(relevant_args: Sequence[Any]) -> bool:
     if stacks.function_off:
         return False
     return bool(stacks.function or _function_types(tuple(relevant_args), {}))
+
+
+def has_torch_function_unary(obj: Any, /) -> bool:
+    """`has_torch_function` of one argument."""
+    return has_torch_function((obj,))
+
+
+def has_torch_function_variadic(*args: Any) -> bool:
+    """`has_torch_function` of its arguments."""
+    return has_torch_function(args)
+
+
+def is_tensor_method_or_property(func: Any) -> bool:
+    """Whether a function is a method of Tensor, or what gets or sets an attribute of it."""
+    name = getattr(func, "__name__", None)
+    return name in ("__get__", "__set__") or (name is not None and getattr(Tensor, name, None) is func)
+
+
+def wrap_torch_function(dispatcher: Any) -> Any:
+    """A decorator for functions: what ``dispatcher`` returns of the arguments may bring a ``__torch_function__``."""
+
+    def decorate(func: Any) -> Any:
+        @functools.wraps(func)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            relevant = tuple(dispatcher(*args, **kwargs))
+            if has_torch_function(relevant):
+                return handle_torch_function(called, relevant, *args, **kwargs)
+            return func(*args, **kwargs)
+
+        return called
+
+    return decorate
 
 
 @names_wrong_types

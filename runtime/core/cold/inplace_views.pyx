@@ -12,7 +12,8 @@ from libc.stdint cimport int64_t, uint64_t
 
 from mindtorch_v2._core cimport (
     KEY_BATCHED, MADE_BY_FUNCTION, MADE_BY_OPERATOR, MADE_FOR_TRANSFORM, MADE_IN_INFERENCE, MADE_IN_NO_GRAD, MADE_WITH_OTHERS,
-    FunctionCtx, Node, Tensor, aten, cold, make_size, named_type, next_sequence, record_meta, set_history, zeros_for,
+    FunctionCtx, Node, Tensor, aten, bump_version, check_writable, cold, copy_geometry_at, make_size, named_type, needs_grad,
+    next_sequence, record_meta, refuse_inference_tensor, set_history, thread_state, zeros_for,
 )
 
 cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
@@ -204,6 +205,30 @@ cdef bint is_changed_by(Tensor view, FunctionCtx ctx) except -1:
 cdef int output_of_change(Tensor view) except -1:
     """Which output of the operation that changed it in place a view is."""
     return (<CopySlices>view.base_.grad_fn_).output
+
+
+def view_in_place(str name not None, Tensor self not None, operator not None, *args):
+    """Makes self, in place, what a view operator makes of it: the geometry, and where it is recorded the history.
+
+    The memory is as it was, so that the base's history and other views' are, too; its version counts up, for what was
+    saved of self. Returns the view, for what else is to be taken of it. Raises RuntimeError for a leaf that
+    requires grad, a view of one, a view that must not be changed, and an inference tensor outside of that mode.
+    """
+    cdef bint recorded = not thread_state().grad_off and needs_grad(self)
+    cdef Tensor view
+    refuse_inference_tensor(self)
+    if recorded:
+        check_writable(name, self)
+    view = <Tensor?>operator(self, *args)
+    self.offset = view.offset
+    copy_geometry_at(<PyObject*>view, self)
+    if type(self) is not Tensor:                          # what it wraps
+        vars(self).update(vars(view))
+    bump_version(self.storage)
+    if recorded and view.grad_fn_ is not None:
+        set_history(self, view.grad_fn_, view.output_nr_)
+        self.seen_version = <int>self.storage.version
+    return view
 
 
 cold.rebase_view = rebase_view

@@ -332,6 +332,7 @@ cdef class OpOverload:
     cdef tuple declared_devices          # or None
     cdef Alias aliases[MAX_ARGS]
     cdef bint mutates, makes_views, returns_self, is_builtin
+    cdef int keeps_layout                # whose layout the result has: memory_formats.pxi
     cdef bint writes_first               # to its first argument alone, a tensor, and takes no lists of tensors
     cdef bint broadcasts_into            # what it writes to, all tensors must be broadcast to its shape
     cdef int device_check, overlap_check # what is asked of the arguments before a kernel runs: devices.pxi, overlap.pxi
@@ -411,6 +412,9 @@ cdef bint holds(tuple tensors, object value)
 cdef Tangents tangents_of(Tensor t)
 
 cdef int set_history(Tensor t, Node node, int number) except -1
+cdef int check_writable(str name, Tensor t) except -1
+cdef int refuse_inference_tensor(Tensor t) except -1
+cdef int copy_geometry_at(PyObject* source, Tensor target) except -1
 cdef int record_meta(OutputMeta* meta, Tensor t) except -1
 cdef Node gradient_node(Tensor t)
 cdef object zeros_for(OutputMeta* meta)

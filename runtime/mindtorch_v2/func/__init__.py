@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _functions  # noqa: F401  (fills the table of what is called upward)
+from ._batch_norms import replace_all_batch_norm_modules_
 from ._forward import jvp, linearize
 from ._functionalize import functionalize
 from ._jacobians import hessian, jacfwd, jacrev
@@ -20,6 +21,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",

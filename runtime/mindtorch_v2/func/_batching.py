@@ -106,6 +106,9 @@ def _run_by_sample(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
 
 
 def _on_batch(op: OpOverload, level: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    composed = op.kernel("CompositeImplicitAutograd") if "inplace_view" in op.tags else None
+    if composed is not None:
+        return op.call_kernel(composed, *args, **kwargs)
     models = _view_models(op, args, kwargs, level)
     if (
         models is not None

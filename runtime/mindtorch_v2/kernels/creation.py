@@ -66,7 +66,7 @@ def empty(size: Sequence[int], *, dtype: dtype | None = None, device: device | N
         if device is not None and device.type != "cpu":
             raise RuntimeError(f"Only dense CPU tensors can be pinned, not one on {device}")
         return empty_pinned(size, dtype)
-    return _core.alloc(size, dtype, device)
+    return _core.alloc_in_format(size, dtype, device, options.get("memory_format"))
 
 
 def empty_strided(
@@ -122,33 +122,8 @@ def empty_like(
     memory_format: Any = None,
     **options: Any,
 ) -> Tensor:
-    """A tensor of self's size, its dimensions in the order of their strides; of its dtype and device by default."""
-    result = _core.alloc(self.shape, dtype or self.dtype, device or self.device)
-    if memory_format == "contiguous_format" or self.is_contiguous():
-        return result
-    steps, strides = 1, [1] * self.dim()
-    for at in _from_the_innermost(self):
-        strides[at], steps = steps, steps * max(self.shape[at], 1)
-    return _core.as_strided(result, self.shape, strides, 0)
-
-
-def _from_the_innermost(tensor: Tensor) -> list[int]:
-    """A tensor's dimensions by rising strides, as PyTorch sorts them: those that it is expanded along stay."""
-    sizes, strides = tensor.shape, tensor.stride()
-    order = list(reversed(range(tensor.dim())))
-    for last in range(1, len(order)):
-        mine = last
-        for other in range(last - 1, -1, -1):
-            inner, outer = order[other], order[mine]
-            if strides[inner] == 0 or strides[outer] == 0:
-                continue
-            if (strides[inner], sizes[inner]) <= (strides[outer], sizes[outer]):
-                if strides[inner] < strides[outer]:
-                    break
-                continue
-            order[other], order[mine] = outer, inner
-            mine = other
-    return order
+    """A tensor of self's size, in the order of its dimensions unless a format is given; by default of its dtype."""
+    return _core.alloc_in_format_of(self, dtype, device, memory_format)
 
 
 def zeros_like(self: Tensor, **options: Any) -> Tensor:
@@ -348,8 +323,8 @@ def set_to_part_of_tensor(
 
 
 def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> Tensor:
-    """A new contiguous shape in place; the storage grows where it must."""
-    return _core.resize_(self, size)
+    """A new shape in place, in rows unless a format is given; the storage grows where it must."""
+    return _core.resize_(self, size, memory_format)
 
 
 def copy_meta(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:

@@ -184,6 +184,11 @@ def unsafe_split(self: Tensor, split_size: int, dim: int = 0) -> list[Tensor]:
     return list(ops.aten.split.Tensor(self, split_size, dim))
 
 
+def unsafe_split_with_sizes(self: Tensor, split_sizes: Sequence[int], dim: int = 0) -> list[Tensor]:
+    """As `split_with_sizes`."""
+    return list(ops.aten.split_with_sizes(self, split_sizes, dim))
+
+
 def _split_along(name: str, self: Tensor, least: int, dim: int, how: Any) -> list[Tensor]:
     if self.dim() < least:
         raise RuntimeError(

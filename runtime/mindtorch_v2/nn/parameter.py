@@ -15,7 +15,16 @@ _TensorType: Any = type(Tensor)
 class _ParameterType(_TensorType):  # type: ignore[misc]
     def __call__(self, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         source = _core.alloc((0,)) if data is None else data.detach()
+        if hasattr(type(source), "__torch_dispatch__"):  # stays what it is, and counts as a parameter
+            source.requires_grad_(requires_grad)
+            source._is_param = True  # type: ignore[attr-defined]
+            return source
         return Tensor._make_subclass(self, source, requires_grad)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if super().__instancecheck__(instance):
+            return True
+        return cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
 
 
 class Parameter(Tensor, metaclass=_ParameterType):

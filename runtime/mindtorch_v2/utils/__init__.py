@@ -9,6 +9,13 @@ _LAZY = ("_python_dispatch", "_pytree", "backend_registration", "checkpoint", "d
 _LAZY_NAMES = ("generate_methods_for_privateuse1_backend", "rename_privateuse1_backend")
 
 
+def set_module(obj: Any, mod: str) -> None:
+    """Says that a function or a class is of a module. Raises TypeError where the module is not told by its name."""
+    if not isinstance(mod, str):
+        raise TypeError("The mod argument should be a string")
+    obj.__module__ = mod
+
+
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"{__name__}.{name}")

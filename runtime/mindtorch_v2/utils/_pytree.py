@@ -341,7 +341,6 @@ class TreeSpec:
 
 
 PyTreeSpec = TreeSpec
-LeafSpec = TreeSpec
 _LEAF = TreeSpec(None, None, [])
 
 
@@ -363,6 +362,9 @@ def _require_spec(treespec: Any) -> None:
 def treespec_leaf() -> TreeSpec:
     """The spec of one leaf."""
     return _LEAF
+
+
+LeafSpec = treespec_leaf  # a class in PyTorch, which is called for one
 
 
 def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:

@@ -1,0 +1,120 @@
+"""Settings of the whole process that programs set and ask for.
+
+What is computed does not depend on them: kernels here give the same result for the same input in every run, and
+products of float32 matrices are computed in float32, so that a program that allows less gets more than it asked for.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+__all__ = [
+    "are_deterministic_algorithms_enabled",
+    "compiled_with_cxx11_abi",
+    "get_deterministic_debug_mode",
+    "get_float32_matmul_precision",
+    "is_deterministic_algorithms_warn_only_enabled",
+    "is_vulkan_available",
+    "is_warn_always_enabled",
+    "set_deterministic_debug_mode",
+    "set_float32_matmul_precision",
+    "set_flush_denormal",
+    "set_warn_always",
+    "use_deterministic_algorithms",
+]
+
+has_lapack, has_mkl, has_openmp, has_spectral = True, False, True, True  # what kernels are made of
+_MODES = {"default": 0, "warn": 1, "error": 2}
+_PRECISIONS = ("highest", "high", "medium")
+
+
+@dataclass
+class _State:
+    deterministic: int = 0  # of `_MODES`
+    precision: str = "highest"
+    warn_always: bool = False
+
+
+_state = _State()
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Whether operators must give the same result in every run; kernels here do either way."""
+    _state.deterministic = (1 if warn_only else 2) if mode else 0
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether `use_deterministic_algorithms` was asked for."""
+    return _state.deterministic > 0
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether it was asked for with ``warn_only``."""
+    return _state.deterministic == 1
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """`use_deterministic_algorithms` as one value: 0 or "default", 1 or "warn", 2 or "error"."""
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if isinstance(debug_mode, str):
+        if debug_mode not in _MODES:
+            raise RuntimeError(
+                f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"
+            )
+        debug_mode = _MODES[debug_mode]
+    if debug_mode not in _MODES.values():
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+    _state.deterministic = debug_mode
+
+
+def get_deterministic_debug_mode() -> int:
+    """What `set_deterministic_debug_mode` takes: 0, 1 or 2."""
+    return _state.deterministic
+
+
+def get_float32_matmul_precision() -> str:
+    """How exact products of float32 matrices must be: "highest", "high" or "medium"."""
+    return _state.precision
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Allows products of float32 matrices to be less exact than float32; kernels here make no use of it.
+
+    Warns of another word, and does nothing.
+    """
+    if precision in _PRECISIONS:
+        _state.precision = precision
+        return
+    expected = ", ".join(map(repr, _PRECISIONS))
+    warnings.warn(f"{precision!r} is no precision of products, which stays: {expected} are", stacklevel=2)
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Whether warnings that come once come every time."""
+    if not isinstance(b, bool):
+        raise TypeError(f"set_warn_always() expects a bool, but got {type(b).__name__}")
+    _state.warn_always = b
+
+
+def is_warn_always_enabled() -> bool:
+    """Whether `set_warn_always` is on."""
+    return _state.warn_always
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: kernels here compute with the smallest numbers as they are, and cannot be told to take them for 0."""
+    if not isinstance(mode, bool):
+        raise TypeError(f"set_flush_denormal() expects a bool, but got {type(mode).__name__}")
+    return False
+
+
+def is_vulkan_available() -> bool:
+    """False: there are no Vulkan devices here."""
+    return False
+
+
+def compiled_with_cxx11_abi() -> bool:
+    """True: kernels in C++ are compiled with the standard library's present ABI."""
+    return True
