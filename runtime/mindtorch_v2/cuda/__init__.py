@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from ._core import OutOfMemoryError, Tensor
+from .._core import OutOfMemoryError, Tensor
 
 __all__ = [
     "Event",
