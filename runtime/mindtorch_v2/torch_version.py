@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["TorchVersion"]
 
-_RELEASE = re.compile(r"\s*v?(\d+(?:\.\d+)*)[-_.]?(dev|a|alpha|b|beta|rc|c)?[-_.]?(\d*)(?:\+([\w.]+))?")
+_RELEASE = r"\s*v?(\d+(?:\.\d+)*)[-_.]?(dev|a|alpha|b|beta|rc|c)?[-_.]?(\d*)(?:\+([\w.]+))?"
 _STAGES = {"dev": -4, "a": -3, "alpha": -3, "b": -2, "beta": -2, "rc": -1, "c": -1, None: 0}
 
 
@@ -46,7 +46,7 @@ class TorchVersion(str):
 def _key(given: Any) -> tuple[tuple[int, ...], int, int, str] | None:
     """What versions are ordered by, or None for what is none."""
     text = ".".join(map(str, given)) if isinstance(given, (tuple, list)) else str(given)
-    found = _RELEASE.match(text) if isinstance(given, (str, int, float, tuple, list)) else None
+    found = re.match(_RELEASE, text) if isinstance(given, (str, int, float, tuple, list)) else None
     if found is None:
         return None
     numbers = [int(part) for part in found[1].split(".")]
