@@ -20,6 +20,7 @@ namespace {
 constexpr int64_t kDepth = 256;          // of the panels that a tile is computed from
 constexpr int64_t kPanelBytes = 1 << 18; // of packed a: stays in the L2 cache
 constexpr int64_t kColumns = 3072;       // of packed b: stays in the L3 cache
+constexpr int64_t kNearColumns = 384;    // the same where a is a single block, read again for each: stays in the L2 cache
 constexpr int64_t kSmall = 16 * 16 * 16; // multiplications below which packing costs more than it saves
 
 // c += alpha * a @ b, for small matrices and for integers; c has contiguous rows.
@@ -122,7 +123,8 @@ MT_INLINE int blocked(const Size& size, const Matrix<const T>& a, const Second<T
   constexpr int mr = TileT::kRows, nr = TileT::kCols;
   const int64_t rows_max = std::max<int64_t>(mr, kPanelBytes / (kDepth * int64_t(sizeof(T))) / mr * mr);
   const int64_t rows_block = std::min(rows_max, (size.m + mr - 1) / mr * mr);
-  const int64_t cols_block = std::min<int64_t>(kColumns / nr * nr, (size.n + nr - 1) / nr * nr);
+  const int64_t columns = size.m <= rows_max ? kNearColumns : kColumns;
+  const int64_t cols_block = std::min<int64_t>(columns / nr * nr, (size.n + nr - 1) / nr * nr);
   const int64_t depth_block = std::min(kDepth, size.k);
   std::unique_ptr<T[]> packed(new (std::nothrow) T[size_t((rows_block + cols_block) * depth_block)]);
   if (!packed) return MT_ERROR_MEMORY;

@@ -14,6 +14,7 @@ namespace mt {
 namespace {
 
 constexpr int kLanes = 32;  // independent accumulators, so that a run vectorises
+constexpr int kFewLanes = 8;  // of what is left of it
 
 // Dimensions walked together, outermost first, with strides of the input and of the output.
 struct Dims {
@@ -161,6 +162,18 @@ struct All : Any<T> {
   MT_INLINE static void merge(uint8_t& acc, uint8_t other) { acc &= other; }
 };
 
+// Values from i on, as many as make whole rows of Lanes, into accumulators of their own and then into one.
+template <class Op, class T, int Lanes>
+MT_INLINE void step_lanes(typename Op::Acc& total, const T* v, int64_t& i, int64_t n, int64_t first) {
+  typename Op::Acc lanes[Lanes];
+  for (int l = 0; l < Lanes; ++l) lanes[l] = Op::init();
+  for (; i + Lanes <= n; i += Lanes)
+    for (int l = 0; l < Lanes; ++l) Op::step(lanes[l], v[i + l], first + i + l);
+  for (int step = Lanes / 2; step > 0; step /= 2)
+    for (int l = 0; l < step; ++l) Op::merge(lanes[l], lanes[l + step]);
+  Op::merge(total, lanes[0]);
+}
+
 // A run of values into one accumulator; `first` is the position of the first value.
 template <class Op, class T>
 struct RunLoop {
@@ -169,15 +182,8 @@ struct RunLoop {
     Acc total = *static_cast<Acc*>(acc);
     const T* v = static_cast<const T*>(data);
     int64_t i = 0;
-    if (n >= 2 * kLanes) {
-      Acc lanes[kLanes];
-      for (int l = 0; l < kLanes; ++l) lanes[l] = Op::init();
-      for (; i + kLanes <= n; i += kLanes)
-        for (int l = 0; l < kLanes; ++l) Op::step(lanes[l], v[i + l], first + i + l);
-      for (int step = kLanes / 2; step > 0; step /= 2)
-        for (int l = 0; l < step; ++l) Op::merge(lanes[l], lanes[l + step]);
-      Op::merge(total, lanes[0]);
-    }
+    if (n >= kLanes) step_lanes<Op, T, kLanes>(total, v, i, n, first);
+    if (n - i >= kFewLanes) step_lanes<Op, T, kFewLanes>(total, v, i, n, first);
     for (; i < n; ++i) Op::step(total, v[i], first + i);
     *static_cast<Acc*>(acc) = total;
     return MT_OK;
@@ -321,14 +327,14 @@ struct Reduction {
     return part.each(0, [&](int64_t in_offset, int64_t out_offset) -> int {
       Acc acc = Op::init();
       int64_t position = 0;
-      if (reduced.numel > 0) {
-        const int status = reduced.each(1, [&](int64_t offset, int64_t) -> int {
-          const int found = line(reader, pace, &acc, in_base + in_offset + offset, 0, length, position);
-          position += length;
-          return found;
-        });
-        if (status) return status;
-      }
+      const auto one = [&](int64_t offset, int64_t) -> int {
+        const int found = line(reader, pace, &acc, in_base + in_offset + offset, 0, length, position);
+        position += length;
+        return found;
+      };
+      // Where there is one dimension, its place is no index to be counted.
+      const int status = reduced.numel == 0 ? MT_OK : (reduced.n < 2 ? one(0, 0) : reduced.each(1, one));
+      if (status) return status;
       finish(acc, out_base + out_offset);
       return pace.stops(1) ? MT_ERROR_INTERRUPTED : MT_OK;
     });

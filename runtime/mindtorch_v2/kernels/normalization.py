@@ -83,8 +83,8 @@ def check_floating(name: str, **given: Tensor | None) -> None:
 def _wide(tensor: Tensor | None, dtype: Any) -> Tensor | None:
     if tensor is None:
         return None
-    wide: Tensor = tensor if tensor.dtype is dtype else tensor.to(dtype)
-    return wide.contiguous()
+    wide: Tensor = (tensor if tensor.dtype is dtype else tensor.to(dtype)).contiguous()
+    return wide
 
 
 def _kept(tensor: Tensor) -> Any:
@@ -136,11 +136,9 @@ def native_layer_norm_fake(
 
 
 def _rows(tensor: Tensor, shape: Sequence[int], dtype: Any) -> Tensor:
-    if tensor.dtype is dtype and tensor.dim() == 2 and len(shape) == 1:
-        return tensor.contiguous()
-    n = math.prod(shape)
-    rows = math.prod(tensor.shape[: tensor.dim() - len(shape)])
-    result: Tensor = tensor.to(dtype).contiguous().reshape((rows, n))
+    result: Tensor = (tensor if tensor.dtype is dtype else tensor.to(dtype)).contiguous()
+    if tensor.dim() != 2 or len(shape) != 1:
+        result = result.reshape((math.prod(tensor.shape[: tensor.dim() - len(shape)]), math.prod(shape)))
     return result
 
 
