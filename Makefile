@@ -34,8 +34,8 @@ demo: $(VENV)/.installed ## generate, build and train the example on cpu and npu
 	@$(PYTHON) examples/scaled_add/train.py
 
 test: $(VENV)/.testable ## set up what tests need (torch, mindspore), then run the test suite
-	$(SAY) "Running the tests"
-	@$(PYTHON) -m pytest
+	$(SAY) "Running the tests, the folders of tests/ side by side"
+	@$(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
 lint: $(VENV)/.testable ## ruff (lint and format), mypy --strict, and our own YAML files linted and formatted
 	$(SAY) "Linting"

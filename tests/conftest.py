@@ -36,6 +36,13 @@ def child_env() -> dict[str, str]:
     return dict(os.environ)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of a folder in one process, in their order, where several run them (``--dist loadgroup``)."""
+    for item in items:
+        folder = item.path.relative_to(ROOT / "tests").parts[0]
+        item.add_marker(pytest.mark.xdist_group(folder))
+
+
 LEFT_OUT = pytest.StashKey[dict[str, set[Path]]]()  # files by what they want
 
 
