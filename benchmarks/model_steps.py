@@ -1,7 +1,7 @@
 """What one model of transformers comes to: a child process of `benchmarks.models`, under PyTorch or under this runtime.
 
-``python model_steps.py NAME`` imports ``torch`` as it is found; with ``--here`` it is installed as `mindtorch_v2` first. It
-prints one line of JSON: the losses of three AdamW steps from one seed, the tokens of ``generate`` (greedy, beams, sampling),
+``python model_steps.py NAME`` imports ``torch`` as it is found, with ``--here`` `mindtorch_v2` in its place. It prints
+one line of JSON: the losses of three AdamW steps from one seed, the tokens of ``generate`` (greedy, beams, sampling),
 and whether a model that was saved, in either form, gives the same values when it is loaded.
 """
 
@@ -55,7 +55,7 @@ def whisper(t: Any) -> Any:
     return t.WhisperForConditionalGeneration(config)
 
 
-SIDES = {"layers": 2, "attention_heads": 4, "ffn_dim": 64}
+SIDES: dict[str, Any] = {"layers": 2, "attention_heads": 4, "ffn_dim": 64}
 MODELS: dict[str, Callable[[Any], Any]] = {
     "BERT": bert,
     "GPT-2": gpt2,
@@ -65,7 +65,7 @@ MODELS: dict[str, Callable[[Any], Any]] = {
     "Whisper": whisper,
 }
 GENERATING = ("GPT-2", "LLaMA", "T5", "Whisper")
-WAYS = {
+WAYS: dict[str, dict[str, Any]] = {
     "greedy": {"do_sample": False},
     "beams": {"num_beams": 3, "do_sample": False},
     "sampling": {"do_sample": True, "top_k": 10, "top_p": 0.9},

@@ -1,8 +1,8 @@
 """``python -m benchmarks.models``: models of transformers, unmodified, under this runtime and under PyTorch.
 
-Each model (small, random weights, one seed) takes three AdamW steps, generates, is saved and loaded, in a process under PyTorch and
-in one whose ``import torch`` means `mindtorch_v2`. Writes ``docs/models.md``. The release of transformers is no dependency: it is
-installed into a folder of its own below ``build/``.
+Each model (small, random weights, one seed) takes three AdamW steps, generates, is saved and loaded, in a process under
+PyTorch and in one whose ``import torch`` means `mindtorch_v2`. Writes ``docs/models.md``. The release of transformers
+is no dependency: it is installed into a folder of its own below ``build/``.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ LOADERS = {
         "_mindspore",
         "_pending",
         "autograd",
+        "drop_in",
         "kernels.mindspore",
         "library._functions",
         "npu",

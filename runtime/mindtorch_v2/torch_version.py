@@ -23,13 +23,13 @@ class TorchVersion(str):
     def __lt__(self, other: Any) -> bool:
         mine, theirs = _key(self), _key(other)
         if mine is not None and theirs is not None:
-            return mine < theirs
+            return bool(mine < theirs)
         if not isinstance(other, str):
             raise ValueError(f"can't compare a version with {type(other).__name__}: give text, a number or a tuple")
         return str(self) < str(other)
 
     def __le__(self, other: Any) -> bool:
-        return self < other or self == other
+        return bool(self < other or self == other)
 
     def __gt__(self, other: Any) -> bool:
         return not self <= other

@@ -21,10 +21,10 @@ class _ParameterType(_TensorType):  # type: ignore[misc]
             return source
         return Tensor._make_subclass(self, source, requires_grad)
 
-    def __instancecheck__(cls, instance: object) -> bool:
+    def __instancecheck__(self, instance: object) -> bool:
         if super().__instancecheck__(instance):
             return True
-        return cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+        return self is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
 
 
 class Parameter(Tensor, metaclass=_ParameterType):
