@@ -97,11 +97,26 @@ MT_INLINE float verf(float x) {
 }
 MT_INLINE double verf(double x) { return std::erf(x); }
 
+// e^x for x from -87 to 0, where the result is a normal number: `vexp` without its ends.
+MT_INLINE float vexp_of_negative(float x) {
+  const float shift = 12582912.0f;
+  const float k = (x * 1.44269504088896341f + shift) - shift;
+  const float r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
+  float p = 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  return p * power_of_two(int32_t(k));
+}
+
 // The normal distribution's share below x. Below 0 it is e^(-z^2) r(z) for z = |x| / sqrt 2, where r, half the scaled complement of
 // erf, is a ratio of two polynomials without a negative term: nothing cancels. Fitted at Chebyshev nodes.
 MT_INLINE float vnormal(float x) {
   const float given = std::fabs(x) * 0.70710678118654752440f;
-  const float z = given < 14.0f ? given : 14.0f;  // where it is 0
+  const float z = given < 9.3f ? given : 9.3f;
   float p = 1.635412114e-02f;
   p = p * z + 1.143992317e-01f;
   p = p * z + 3.653612593e-01f;
@@ -113,7 +128,8 @@ MT_INLINE float vnormal(float x) {
   q = q * z + 2.400400476e+00f;
   q = q * z + 2.365948629e+00f;
   q = q * z + 1.0f;
-  const float below = vexp(-z * z) * (p / q);
+  const float tail = vexp_of_negative(-z * z) * (p / q);
+  const float below = given < 9.3f ? tail : 0.0f;
   return x != x ? x : (x < 0 ? below : 1.0f - below);
 }
 MT_INLINE double vnormal(double x) { return 0.5 * (1.0 + std::erf(x * 0.70710678118654752440)); }
