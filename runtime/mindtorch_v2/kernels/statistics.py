@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
-from .._core import Tensor
+from .._core import Tensor, dtypes
 from .._functional import norm, std, var
 from .._numbers import as_element
 from .._ops import ops
@@ -213,6 +213,9 @@ def _quantile(name: str, self: Tensor, q: Tensor, dim: int | None, keepdim: bool
 
 
 # ---------------------------------------------------------------- norms and distances
+_WIDE = (dtypes["float32"], dtypes["float64"])  # that hold the squares of what is of usual size
+
+
 def linalg_vector_norm(
     self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
@@ -221,6 +224,9 @@ def linalg_vector_norm(
         raise RuntimeError(
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {self.dtype}"
         )
+    if dim is None and dtype is None and not keepdim and ord == 2 and self.dtype in _WIDE and self.numel() > 1:
+        length: Tensor = (self * self).sum().sqrt()  # what gradients are clipped by: a call for each parameter
+        return length
     return norm(self, ord, dim, keepdim, dtype=dtype)
 
 
