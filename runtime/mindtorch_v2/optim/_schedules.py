@@ -389,7 +389,23 @@ class CosineAnnealingLR(LRScheduler):
 
 
 # ---------------------------------------------------------------- schedules of schedules
-class SequentialLR(LRScheduler):
+class _Joined(LRScheduler):
+    """What is made of other schedules: its state holds theirs."""
+
+    _schedulers: Sequence[LRScheduler]
+
+    def state_dict(self) -> dict[str, Any]:
+        """All but the optimizer, with the states of the schedules."""
+        return {**super().state_dict(), "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes what `state_dict` returned."""
+        self.__dict__.update({name: value for name, value in state_dict.items() if name != "_schedulers"})
+        for scheduler, found in zip(self._schedulers, state_dict["_schedulers"], strict=True):
+            scheduler.load_state_dict(found)
+
+
+class SequentialLR(_Joined):
     """One schedule after another: each of ``milestones`` is the epoch at which the next one begins."""
 
     def __init__(
@@ -411,7 +427,7 @@ class SequentialLR(LRScheduler):
         schedulers[0]._begin()
         self._last_lr = schedulers[0].get_last_lr()
 
-    def step(self, epoch: int | None = None) -> None:
+    def step(self) -> None:  # type: ignore[override]
         """Steps the schedule whose turn it is."""
         self.last_epoch += 1
         at = sum(self.last_epoch >= milestone for milestone in self._milestones)
@@ -424,16 +440,8 @@ class SequentialLR(LRScheduler):
             scheduler.step()
         self._last_lr = scheduler.get_last_lr()
 
-    def state_dict(self) -> dict[str, Any]:
-        """All but the optimizer, with the states of the schedules."""
-        return _with_states(super().state_dict(), self._schedulers)
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes what `state_dict` returned."""
-        _load_states(self, state_dict)
-
-
-class ChainedScheduler(LRScheduler):
+class ChainedScheduler(_Joined):
     """Several schedules at once: each step is one of each, in turn."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
@@ -443,23 +451,15 @@ class ChainedScheduler(LRScheduler):
             )
         optimizer = optimizer or schedulers[0].optimizer
         _same_optimizer(self, schedulers, optimizer)
-        self._schedulers: Sequence[LRScheduler] = schedulers
+        self._schedulers = schedulers
         self.optimizer = optimizer
         self._last_lr = [_copied(group["lr"]) for group in optimizer.param_groups]
 
-    def step(self, epoch: int | None = None) -> None:
+    def step(self) -> None:  # type: ignore[override]
         """Steps all of them."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = [_copied(group["lr"]) for group in self.optimizer.param_groups]
-
-    def state_dict(self) -> dict[str, Any]:
-        """All but the optimizer, with the states of the schedules."""
-        return _with_states(super().state_dict(), self._schedulers)
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes what `state_dict` returned."""
-        _load_states(self, state_dict)
 
 
 def _same_optimizer(self: Any, schedulers: Sequence[Any], optimizer: Any) -> None:
@@ -473,13 +473,3 @@ def _same_optimizer(self: Any, schedulers: Sequence[Any], optimizer: Any) -> Non
                 f"{type(self).__name__} expects all schedulers to belong to the same optimizer, but got scheduler "
                 f"{type(scheduler).__name__} at index {at} that does not belong to it"
             )
-
-
-def _with_states(state: dict[str, Any], schedulers: Sequence[LRScheduler]) -> dict[str, Any]:
-    return {**state, "_schedulers": [scheduler.state_dict() for scheduler in schedulers]}
-
-
-def _load_states(self: Any, state: dict[str, Any]) -> None:
-    self.__dict__.update({name: value for name, value in state.items() if name != "_schedulers"})
-    for scheduler, found in zip(self._schedulers, state["_schedulers"], strict=True):
-        scheduler.load_state_dict(found)
