@@ -1,4 +1,4 @@
-"""What one model of transformers comes to: a child process of `benchmarks.models`, under PyTorch or under this runtime.
+"""What one model of transformers or diffusers comes to: a child process of `benchmarks.models`, under either `torch`.
 
 ``python model_steps.py NAME`` imports ``torch`` as it is found, with ``--here`` `mindtorch_v2` in its place. It prints
 one line of JSON: the losses of three AdamW steps from one seed, the tokens of ``generate`` (greedy, beams, sampling),
@@ -64,6 +64,7 @@ MODELS: dict[str, Callable[[Any], Any]] = {
     "ViT": vit,
     "Whisper": whisper,
 }
+UNET = "U-Net of diffusers"
 GENERATING = ("GPT-2", "LLaMA", "T5", "Whisper")
 WAYS: dict[str, dict[str, Any]] = {
     "greedy": {"do_sample": False},
@@ -120,6 +121,38 @@ def steps(torch: Any, transformers: Any, name: str) -> dict[str, Any]:
     return found
 
 
+def diffusion(torch: Any) -> dict[str, Any]:
+    """A U-Net of diffusers: losses of three steps, and the mean square of an image that it makes of noise in four."""
+    from diffusers import DDPMScheduler, UNet2DModel
+
+    torch.manual_seed(0)
+    blocks = {
+        "down_block_types": ("DownBlock2D", "AttnDownBlock2D"),
+        "up_block_types": ("AttnUpBlock2D", "UpBlock2D"),
+        "block_out_channels": (32, 64),
+    }
+    model = UNet2DModel(sample_size=16, in_channels=3, out_channels=3, layers_per_block=1, norm_num_groups=8, **blocks)
+    schedule = DDPMScheduler(num_train_timesteps=20)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    found = []
+    for step in range(STEPS):
+        torch.manual_seed(step)
+        image, noise, times = torch.randn(2, 3, 16, 16), torch.randn(2, 3, 16, 16), torch.randint(0, 20, (2,))
+        loss = torch.nn.functional.mse_loss(model(schedule.add_noise(image, noise, times), times).sample, noise)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        found.append(loss.item())
+    model.eval()
+    torch.manual_seed(7)
+    image = torch.randn(1, 3, 16, 16)
+    schedule.set_timesteps(4)
+    with torch.no_grad():
+        for time in schedule.timesteps:
+            image = schedule.step(model(image, time).sample, time, image).prev_sample
+    return {"losses": [*found, image.square().mean().item()]}
+
+
 def main() -> None:
     """The child process."""
     name = sys.argv[1]
@@ -128,10 +161,15 @@ def main() -> None:
 
         mindtorch_v2.install_as_torch()
     import torch
-    import transformers
 
     torch.set_num_threads(1)
-    print(json.dumps({"torch": torch.__version__, **steps(torch, transformers, name)}))
+    if name == UNET:
+        found = diffusion(torch)
+    else:
+        import transformers
+
+        found = steps(torch, transformers, name)
+    print(json.dumps({"torch": torch.__version__, **found}))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""``python -m benchmarks.models``: models of transformers, unmodified, under this runtime and under PyTorch.
+"""``python -m benchmarks.models``: models of transformers and diffusers, unmodified, here and under PyTorch.
 
 Each model (small, random weights, one seed) takes three AdamW steps, generates, is saved and loaded, in a process under
-PyTorch and in one whose ``import torch`` means `mindtorch_v2`. Writes ``docs/models.md``. The release of transformers
-is no dependency: it is installed into a folder of its own below ``build/``.
+PyTorch and in one whose ``import torch`` means `mindtorch_v2`. Writes ``docs/models.md``. The libraries are no
+dependencies: they are installed into a folder of their own below ``build/``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ __all__ = ["RELEASE", "Comparison", "compare", "environment", "page"]
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "models.md"
 RELEASE = "4.41.2"
+DIFFUSERS = "0.30.3"  # which takes that release's tokenizers
 TOLERANCE = 1e-5  # of a loss: float32 sums in another order
+NAMES = (*model_steps.MODELS, model_steps.UNET)
 MARK, BEGIN, END = "| model |", "<!-- written by benchmarks.models: begin -->", "<!-- end -->"
 
 
@@ -54,7 +56,9 @@ def environment(release: str = RELEASE) -> Path:
     if not done.exists():
         numpy = f"numpy=={importlib.metadata.version('numpy')}"  # the one that everything else here was built for
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder), "--upgrade"]
-        subprocess.run([*command, f"transformers=={release}", "safetensors", numpy], check=True)
+        subprocess.run(
+            [*command, f"transformers=={release}", f"diffusers=={DIFFUSERS}", "safetensors", numpy], check=True
+        )
         done.touch()
     return folder
 
@@ -83,8 +87,9 @@ def compare(name: str, folder: Path) -> Comparison:
 def page(found: list[Comparison], release: str) -> str:
     """The table of the page."""
     columns = ["training", *model_steps.WAYS, "safetensors", "bin"]
+    pytorch = importlib.metadata.version("torch").partition("+")[0]
     lines = [
-        f"transformers {release}, PyTorch {importlib.metadata.version('torch').partition('+')[0]} beside it.\n",
+        f"transformers {release}, diffusers {DIFFUSERS}, PyTorch {pytorch} beside it.\n",
         f"{MARK} {' | '.join(columns)} | largest difference of a loss |",
         f"|{'---|' * (len(columns) + 2)}",
     ]
@@ -98,16 +103,14 @@ def main() -> int:
     """Runs the command line; the exit status is 1 where something differs."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.models",
-        description="Runs models of transformers under this runtime and under PyTorch, and compares.",
+        description="Runs models of transformers and diffusers under this runtime and under PyTorch, and compares.",
         epilog="example: python -m benchmarks.models --only BERT GPT-2",
     )
     parser.add_argument("--release", default=RELEASE, help=f"of transformers (default {RELEASE})")
-    parser.add_argument(
-        "--only", nargs="+", choices=model_steps.MODELS, help="these models; the page is not written then"
-    )
+    parser.add_argument("--only", nargs="+", choices=NAMES, help="these models; the page is not written then")
     options = parser.parse_args()
     console = Console()
-    names = options.only or list(model_steps.MODELS)
+    names = options.only or list(NAMES)
     found = []
     with Progress(console=console) as progress:
         task = progress.add_task("installing transformers", total=len(names))
