@@ -6,6 +6,7 @@ changed. A process that loads one needs ``environment()``, and has to run ``load
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -55,8 +56,16 @@ def missing_tool() -> str | None:
 
 
 def build(root: Path, sanitizer: Sanitizer = ADDRESS) -> Path:
-    """The folder of the sanitized core, with the other libraries beside it."""
+    """The folder of the sanitized core, with the other libraries beside it; made by one process at a time."""
     folder = root / "build" / sanitizer.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _compile(root, folder, sanitizer)
+        return _stage(root, folder)
+
+
+def _compile(root: Path, folder: Path, sanitizer: Sanitizer) -> None:
     for command in (
         ["cmake", "-S", str(root), "-B", str(folder), "-G", "Ninja", f"-DPython_EXECUTABLE={sys.executable}",
          "-DCMAKE_CXX_FLAGS_RELEASE=-O1", f"-DMINDTORCH_SANITIZE={sanitizer.flags}", "--log-level=WARNING"],
@@ -68,7 +77,6 @@ def build(root: Path, sanitizer: Sanitizer = ADDRESS) -> Path:
         )  # fmt: skip
         if built.returncode != 0:
             raise BuildError(built.stdout[-4000:])
-    return _stage(root, folder)
 
 
 def _search_path() -> str:
@@ -76,18 +84,29 @@ def _search_path() -> str:
 
 
 def _stage(root: Path, folder: Path) -> Path:
+    """Lays the libraries out as the runtime looks for them; what another process has loaded stays as it is to it."""
     stage = folder / "stage/runtime/mindtorch_v2"
-    shutil.rmtree(folder / "stage", ignore_errors=True)
-    (stage / "lib").mkdir(parents=True)
+    (stage / "lib").mkdir(parents=True, exist_ok=True)
     for name in ("kernels", "sim"):  # headers lie as they do in a source tree
-        (stage.parent / name).symlink_to(root / "runtime" / name)
-    for part in folder.glob("_core*.so"):  # the runtime looks for its libraries beside the core
-        shutil.copy2(part, stage)
-    shutil.copy2(folder / "libmindtorch_cpu.so", stage / "lib")
+        if not (stage.parent / name).is_symlink():
+            (stage.parent / name).symlink_to(root / "runtime" / name)
+    parts = {
+        part.name: part for part in folder.glob("_core*.so")
+    }  # the runtime looks for its libraries beside the core
+    for left in stage.glob("_core*.so"):
+        if left.name not in parts:
+            left.unlink()
     simulator = folder / "runtime/sim/libascendcl_sim.so"
     installed = Path(_core.__file__).parent / "lib/libascendcl_sim.so"
-    shutil.copy2(simulator if simulator.exists() else installed, stage / "lib")
+    for part in parts.values():
+        _put(part, stage)
+    for library in (folder / "libmindtorch_cpu.so", simulator if simulator.exists() else installed):
+        _put(library, stage / "lib")
     return stage
+
+
+def _put(source: Path, folder: Path) -> None:
+    shutil.copy2(source, folder / f"{source.name}.new").replace(folder / source.name)
 
 
 def environment(sanitizer: Sanitizer, more: str = "") -> dict[str, str]:

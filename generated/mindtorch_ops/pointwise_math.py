@@ -1757,17 +1757,6 @@ def _ldexp_tensor(op, self, other):
 
 
 @_lib.operator(
-    "ldexp_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-    tags="pointwise",
-    variants=("function", "method"),
-    overlap_check=("Internal", "Partial"),
-)
-def ldexp_(op):
-    """The in-place variant of ``ldexp.Tensor``."""
-    op.variant_of(torch.ops.aten.ldexp.Tensor)
-
-
-@_lib.operator(
     "ldexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
     tags="pointwise",
     device_check="CPUScalars",
@@ -1777,6 +1766,16 @@ def _ldexp_out(op):
     """The out variant of ``ldexp.Tensor``."""
     op.variant_of(torch.ops.aten.ldexp.Tensor)
     op.not_implemented()
+
+
+@_lib.operator(
+    "ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    variants=("function", "method"),
+    overlap_check=("Internal", "Partial"),
+)
+def ldexp_(op, self, other):
+    """`ldexp` in place."""
+    op.returns(torch.ops.aten.mul_(self, torch.ops.aten.pow(2.0, other)))
 
 
 @_lib.operator("frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", variants=("function", "method"))

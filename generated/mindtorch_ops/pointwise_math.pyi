@@ -1284,7 +1284,7 @@ ldexp: _Ldexp
 
 class _LdexpInPlace(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor:
-        """The in-place variant of ``ldexp.Tensor``."""
+        """`ldexp` in place."""
 
 ldexp_: _LdexpInPlace
 

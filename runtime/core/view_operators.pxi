@@ -138,8 +138,17 @@ def squeezed_dim(Tensor self not None, int64_t dim):
 
 
 def squeezed_dims(Tensor self not None, dim not None):
-    """Dimensions left out where their size is 1."""
-    return without_ones(self, bits_of_dims(<PyObject*>dim, self.nd) if dim else 0)
+    """Dimensions left out where their size is 1. Each is looked at before the next: of two mistakes the first is told."""
+    cdef int64_t dims[MAX_DIMS]
+    cdef uint64_t found = 0, bit
+    cdef int i
+    for i in range(read_ints(dim, dims, "dim")):
+        dims[i] = counted_dim(dims[i], self.nd)
+        bit = <uint64_t>1 << dims[i]
+        if found & bit:
+            raise RuntimeError(f"dim {dims[i]} appears multiple times in the list of dims")
+        found |= bit
+    return without_ones(self, found)
 
 
 def unsqueezed(Tensor self not None, int64_t dim):

@@ -275,12 +275,6 @@ def test_steps_and_what_they_are_saved_as(name: str) -> None:
     agree_plainly(stepped)
 
 
-@pytest.mark.parametrize("option", ["differentiable", "capturable"])
-def test_steps_that_there_are_not_are_refused_with_a_reason(option: str) -> None:
-    with pytest.raises(NotImplementedError, match=f"{option}=True"):
-        ours.optim.Adam([ours.ones(1)], **{option: True})
-
-
 def test_a_parameter_given_twice_is_warned_of() -> None:
     p = ours.ones(1)
     with pytest.warns(UserWarning, match="duplicate parameters") as caught:

@@ -377,10 +377,11 @@ def test_another_thread_is_not_captured(scaled, x):
 def test_whose_synchronous_calls_a_mode_refuses(mode, code, scaled, x):
     """In another thread, on another stream: refused or not, the capture goes on."""
     other, errors = on("npu", np.ones(6, np.float32)), []
+    streams = [npu.Stream(), npu.Stream()]  # which come from a pool: one may be the one that is captured
 
-    def elsewhere():
+    def elsewhere(stream):
         try:
-            with npu.stream(npu.Stream()):
+            with npu.stream(stream):
                 other.cpu()
         except npu.NpuError as error:
             errors.append(error.code)
@@ -389,7 +390,8 @@ def test_whose_synchronous_calls_a_mode_refuses(mode, code, scaled, x):
 
     with npu.graph(graph, capture_error_mode=mode):
         scaled(x, 2.0, out)
-        thread = threading.Thread(target=elsewhere)
+        another = next(stream for stream in streams if stream != npu.current_stream())
+        thread = threading.Thread(target=elsewhere, args=(another,))
         thread.start()
         thread.join()
     assert errors == ([] if code is None else [code])

@@ -120,6 +120,10 @@ cdef int explain_kernel_failure(OpOverload op, Bound* bound) except -1:
     raise failure
 
 
+class IndexOutOfRangeError(IndexError, RuntimeError):
+    """An index outside its dimension, as a kernel finds it: PyTorch's raise IndexError or RuntimeError, by the layout."""
+
+
 cdef object status_error(OpOverload op, Bound* bound, int status, list given):
     """PyTorch's error for a status of mindtorch_kernel.h."""
     if status == MT_ERROR_DTYPE:
@@ -137,7 +141,7 @@ cdef object status_error(OpOverload op, Bound* bound, int status, list given):
     if status == MT_ERROR_PROBABILITY:
         return RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true: a probability lies between 0 and 1")
     if status == MT_ERROR_INDEX:
-        return IndexError(f"{op.sig.qualname}: index out of range: {listed_shapes(op, bound)}")
+        return IndexOutOfRangeError(f"{op.sig.qualname}: index out of range: {listed_shapes(op, bound)}")
     return MemoryError(f"{op.sig.qualname}: out of memory: no room for a temporary of the size of its arguments: "
                        f"{listed_shapes(op, bound)}")
 

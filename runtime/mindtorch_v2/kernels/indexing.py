@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -218,13 +217,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     source, to = (self, result) if self.dim() else (self.reshape((1,)), result.reshape((1,)))
     if not self.dim() and order.numel() != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {order.numel()} value(s)")
-    try:
-        native("mt_index_select", "desc", "i64", "desc", "desc")(source, d, order, to)
-    except IndexError:
-        size = source.shape[d]
-        wrong = next(place for place in order.tolist() if not 0 <= place < size)
-        refused = RuntimeError if d or not math.prod(self.shape[1:]) else IndexError  # as in PyTorch
-        raise refused(f"index out of range in self: {wrong} at dimension {d}, which has size {size}") from None
+    native("mt_index_select", "desc", "i64", "desc", "desc")(source, d, order, to)
     return result
 
 
