@@ -106,7 +106,9 @@ def _stage(root: Path, folder: Path) -> Path:
 
 
 def _put(source: Path, folder: Path) -> None:
-    shutil.copy2(source, folder / f"{source.name}.new").replace(folder / source.name)
+    whole = folder / f"{source.name}.new"
+    shutil.copy2(source, whole)
+    whole.replace(folder / source.name)
 
 
 def environment(sanitizer: Sanitizer, more: str = "") -> dict[str, str]:
