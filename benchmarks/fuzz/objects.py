@@ -167,6 +167,9 @@ OBJECTS = (
     f"(torch.optim.lr_scheduler, {_OPTIMIZER})",
     f"(lambda s, o: s.ChainedScheduler([s.ConstantLR(o), s.StepLR(o, 2)]))(torch.optim.lr_scheduler, {_OPTIMIZER})",
     "torch.autocast('cpu')",
+    "torch.utils._pytree.SequenceKey(0)",
+    "torch.utils._pytree.MappingKey('a')",
+    "torch.utils._pytree.GetAttrKey('shape')",
     "torch.amp.GradScaler('cpu')",
     # operators, traces, modes and devices
     "torch.library.Library('fuzz', 'FRAGMENT')",
@@ -221,6 +224,12 @@ OBJECTS = (
 
 # By the end of their paths. Errors and warnings have no methods of their own.
 CLASSES_LEFT_OUT = {
+    "cuda.amp.GradScaler": "is torch.amp's, and warns of its own name",
+    "cuda.amp.autocast": "is torch.amp's, and warns of its own name",
+    "fx.Proxy": "has no objects: nothing traces by it",
+    "utils.hooks.BackwardHook": "what a module keeps around one call: hooks are registered on modules",
+    "utils._pytree.ConstantNode": "a value: it has no methods",
+    "utils._pytree.NodeDef": "a value: it has no methods",
     "layout": "a word: a string of its own class",
     "memory_format": "a word: a string of its own class",
     "Tensor": "its methods are a group of their own",
