@@ -24,8 +24,8 @@ __all__ = ["install_as_torch", "is_installed_as_torch"]
 
 _PACKAGE = __name__.rpartition(".")[0]
 _NAME = "torch"
-# PyTorch has a file for each family of modules and each optimizer; here the package has the names of all of them.
-_ELSEWHERE = (("nn.modules", "nn"),)
+# PyTorch has a file for each family of modules, below the first; here the second has the names of all of them.
+_FAMILIES, _ALL_FAMILIES = "nn.modules.", "nn"
 
 
 class _Here(Loader):
@@ -90,10 +90,7 @@ def _name_here(part: str) -> str | None:
     name = f"{_PACKAGE}.{part}" if part else _PACKAGE
     if name in sys.modules or _exists(name):
         return name
-    for theirs, own in _ELSEWHERE:
-        if part.startswith(f"{theirs}."):
-            return own and f"{_PACKAGE}.{own}"
-    return None
+    return f"{_PACKAGE}.{_ALL_FAMILIES}" if part.startswith(_FAMILIES) else None
 
 
 def _exists(name: str) -> bool:
