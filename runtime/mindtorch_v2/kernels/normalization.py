@@ -120,21 +120,6 @@ def _statistics_shape(input: Tensor, shape: Sequence[int]) -> tuple[int, ...]:
     return (*input.shape[: input.dim() - len(shape)], *(1,) * len(shape))
 
 
-def native_layer_norm_fake(
-    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    """What `native_layer_norm` refuses; an output like the input, and a number for each row."""
-    _check_layer(input, normalized_shape, weight, bias)
-    dtype = _check_dtypes("native_layer_norm", input, weight, bias)
-    outer = _statistics_shape(input, normalized_shape)
-    device = input.device
-    return (
-        _core.alloc(input.shape, input.dtype, device),
-        _core.alloc(outer, dtype, device),
-        _core.alloc(outer, dtype, device),
-    )
-
-
 def _rows(tensor: Tensor, shape: Sequence[int], dtype: Any) -> Tensor:
     result: Tensor = (tensor if tensor.dtype is dtype else tensor.to(dtype)).contiguous()
     if tensor.dim() != 2 or len(shape) != 1:
@@ -148,21 +133,28 @@ def _as(tensor: Tensor, like: Tensor) -> Tensor:
     return result
 
 
+def _normalize_rows() -> Any:
+    return native("mt_normalize_rows", "desc", "ptr", "ptr", "ptr", "ptr", "desc", "f64")
+
+
 def native_layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    """(x - mean) / sqrt(variance + eps) * weight + bias over the last dimensions; the means, and 1 / the roots."""
-    out, mean, rstd = native_layer_norm_fake(input, normalized_shape, weight, bias, eps)
+) -> tuple[Tensor, ...]:
+    """(x - mean) / sqrt(variance + eps) * weight + bias over the last dimensions; the means, and 1 / the roots.
+
+    Of half precision, of parameters in some other layout, and of nothing; what is left a compiled kernel takes as it is.
+    """
+    outer = _statistics_shape(input, normalized_shape)
+    of_statistics = _check_dtypes("native_layer_norm", input, weight, bias)
+    kinds = (input.shape, input.dtype), (outer, of_statistics), (outer, of_statistics)
+    out, mean, rstd = (_core.alloc(shape, dtype, input.device) for shape, dtype in kinds)
     if not input.numel():
-        return out, mean.zero_(), rstd.fill_(float("nan")) if not math.prod(normalized_shape) else rstd
+        return out, mean.zero_(), rstd if math.prod(normalized_shape) else rstd.fill_(float("nan"))
     dtype = _kept(input)
-    x = _rows(input, normalized_shape, dtype)
-    direct = dtype is input.dtype
     found = [t if t.dtype is dtype else _core.alloc(t.shape, dtype, _CPU) for t in (out, mean, rstd)]
-    native("mt_normalize_rows", "desc", "ptr", "ptr", "ptr", "ptr", "ptr", "f64")(
-        x, _wide(weight, dtype), _wide(bias, dtype), *found, eps
-    )
-    return (out, mean, rstd) if direct else tuple(_as(f, t) for f, t in zip(found, (out, mean, rstd), strict=True))  # type: ignore[return-value]
+    x = _rows(input, normalized_shape, dtype)
+    _normalize_rows()(x, _wide(weight, dtype), _wide(bias, dtype), *found, eps)
+    return tuple(f if f is t else _as(f, t) for f, t in zip(found, (out, mean, rstd), strict=True))
 
 
 @saves(input=0, weight=1, bias=2, result1=3, result2=4, normalized_shape="shape")
@@ -340,9 +332,8 @@ def fused_rms_norm(
         return out, rstd.fill_(float("nan"))
     dtype = rstd.dtype
     found = out if out.dtype is dtype else _core.alloc(out.shape, dtype, _CPU)
-    native("mt_normalize_rows", "desc", "ptr", "ptr", "ptr", "ptr", "ptr", "f64")(
-        _rows(input, normalized_shape, dtype), _wide(weight, dtype), None, found, None, rstd, _epsilon(rstd, eps)
-    )
+    x = _rows(input, normalized_shape, dtype)
+    _normalize_rows()(x, _wide(weight, dtype), None, found, None, rstd, _epsilon(rstd, eps))
     return _as(found, out), rstd
 
 
