@@ -142,7 +142,7 @@ def native_layer_norm(
 ) -> tuple[Tensor, ...]:
     """(x - mean) / sqrt(variance + eps) * weight + bias over the last dimensions; the means, and 1 / the roots.
 
-    Of half precision, of parameters in some other layout, and of nothing; what is left a compiled kernel takes as it is.
+    Of half precision, of nothing, and where an argument is not contiguous: a compiled kernel takes what is left.
     """
     outer = _statistics_shape(input, normalized_shape)
     of_statistics = _check_dtypes("native_layer_norm", input, weight, bias)
