@@ -144,7 +144,7 @@ cdef object status_error(OpOverload op, Bound* bound, int status, list given):
     if status == MT_ERROR_TARGET:
         return IndexError(target_that_is_no_class(op, bound))
     if status == MT_ERROR_INDEX:
-        return IndexOutOfRangeError(f"{op.sig.qualname}: index out of range: {listed_shapes(op, bound)}")
+        return IndexOutOfRangeError(index_out_of_range(op, bound))
     return MemoryError(f"{op.sig.qualname}: out of memory: no room for a temporary of the size of its arguments: "
                        f"{listed_shapes(op, bound)}")
 
@@ -166,6 +166,18 @@ cdef str target_that_is_no_class(OpOverload op, Bound* bound):
     classes, ignored = given["self"].shape[-1], given["ignore_index"]
     wrong = next(label for label in given["target"].reshape((-1,)).tolist() if label != ignored and not 0 <= label < classes)
     return f"Target {wrong} is out of bounds: there are {classes} classes."
+
+
+cdef str index_out_of_range(OpOverload op, Bound* bound):
+    """The first index that is refused, where a call has an index along a dimension."""
+    cdef dict given = {op.sig.names[i]: <object>bound.slots[i] for i in range(op.sig.count)}
+    index, dim, self = given.get("index"), given.get("dim"), given.get("self")
+    if isinstance(index, Tensor) and isinstance(dim, int) and isinstance(self, Tensor):
+        size = self.size(dim) if self.dim() else 1
+        for wrong in index.reshape((-1,)).tolist():
+            if not 0 <= wrong < size:
+                return f"index {wrong} is out of bounds for dimension {dim % max(self.dim(), 1)} with size {size}"
+    return f"{op.sig.qualname}: index out of range: {listed_shapes(op, bound)}"
 
 
 cdef str scalar_type(dtype dt):
