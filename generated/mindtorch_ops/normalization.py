@@ -129,10 +129,10 @@ def _native_layer_norm_default(op, input, normalized_shape, weight, bias, eps):
             "CPU", _libmindtorch_cpu["mt_normalize_rows"], desc(input), weight, bias, out0, out1, desc(out2), f64(eps)
         )
     else:
-        op.python("mindtorch_v2.kernels.normalization:native_layer_norm")
+        op.python("mindtorch_v2.kernels.layer_normalization:native_layer_norm")
     op.backward(
-        "mindtorch_v2.kernels.normalization:native_layer_norm_gradient",
-        setup_context="mindtorch_v2.kernels.normalization:native_layer_norm_setup",
+        "mindtorch_v2.kernels.layer_normalization:native_layer_norm_gradient",
+        setup_context="mindtorch_v2.kernels.layer_normalization:native_layer_norm_setup",
     )
 
 
@@ -155,18 +155,18 @@ def _native_layer_norm_out(op):
 )
 def native_layer_norm_backward(op):
     """The gradients of `native_layer_norm` that are asked for."""
-    op.python("mindtorch_v2.kernels.normalization:native_layer_norm_backward")
-    op.python("mindtorch_v2.kernels.normalization:native_layer_norm_backward_fake", device="Meta")
+    op.python("mindtorch_v2.kernels.layer_normalization:native_layer_norm_backward")
+    op.python("mindtorch_v2.kernels.layer_normalization:native_layer_norm_backward_fake", device="Meta")
     op.backward(
-        "mindtorch_v2.kernels.normalization:native_layer_norm_second_gradient",
-        setup_context="mindtorch_v2.kernels.normalization:native_layer_norm_backward_setup",
+        "mindtorch_v2.kernels.layer_normalization:native_layer_norm_second_gradient",
+        setup_context="mindtorch_v2.kernels.layer_normalization:native_layer_norm_backward_setup",
     )
 
 
 @_lib.operator("rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor")
 def rms_norm(op):
     """x / sqrt(mean of squares + eps) * weight over the last dimensions; eps is the dtype's where there is none."""
-    op.python("mindtorch_v2.kernels.normalization:rms_norm", device="any")
+    op.python("mindtorch_v2.kernels.layer_normalization:rms_norm", device="any")
 
 
 @_lib.operator(
@@ -175,11 +175,11 @@ def rms_norm(op):
 )
 def _fused_rms_norm(op):
     """As `rms_norm`; also 1 / the roots."""
-    op.python("mindtorch_v2.kernels.normalization:fused_rms_norm")
-    op.python("mindtorch_v2.kernels.normalization:fused_rms_norm_fake", device="Meta")
+    op.python("mindtorch_v2.kernels.layer_normalization:fused_rms_norm")
+    op.python("mindtorch_v2.kernels.layer_normalization:fused_rms_norm_fake", device="Meta")
     op.backward(
-        "mindtorch_v2.kernels.normalization:fused_rms_norm_gradient",
-        setup_context="mindtorch_v2.kernels.normalization:fused_rms_norm_setup",
+        "mindtorch_v2.kernels.layer_normalization:fused_rms_norm_gradient",
+        setup_context="mindtorch_v2.kernels.layer_normalization:fused_rms_norm_setup",
     )
 
 
@@ -190,11 +190,11 @@ def _fused_rms_norm(op):
 )
 def _fused_rms_norm_backward(op):
     """The gradients of `_fused_rms_norm` that are asked for."""
-    op.python("mindtorch_v2.kernels.normalization:fused_rms_norm_backward")
-    op.python("mindtorch_v2.kernels.normalization:fused_rms_norm_backward_fake", device="Meta")
+    op.python("mindtorch_v2.kernels.layer_normalization:fused_rms_norm_backward")
+    op.python("mindtorch_v2.kernels.layer_normalization:fused_rms_norm_backward_fake", device="Meta")
     op.backward(
-        "mindtorch_v2.kernels.normalization:fused_rms_norm_second_gradient",
-        setup_context="mindtorch_v2.kernels.normalization:fused_rms_norm_backward_setup",
+        "mindtorch_v2.kernels.layer_normalization:fused_rms_norm_second_gradient",
+        setup_context="mindtorch_v2.kernels.layer_normalization:fused_rms_norm_backward_setup",
     )
 
 
@@ -204,7 +204,7 @@ def _fused_rms_norm_backward(op):
 )
 def group_norm(op):
     """Each group of channels of each sample by its own mean and variance."""
-    op.python("mindtorch_v2.kernels.normalization:group_norm", device="any")
+    op.python("mindtorch_v2.kernels.group_normalization:group_norm", device="any")
 
 
 @_lib.operator(
@@ -214,11 +214,11 @@ def group_norm(op):
 )
 def _native_group_norm_default(op):
     """As `group_norm`; also the means, and 1 / the roots of the variances."""
-    op.python("mindtorch_v2.kernels.normalization:native_group_norm")
-    op.python("mindtorch_v2.kernels.normalization:native_group_norm_fake", device="Meta")
+    op.python("mindtorch_v2.kernels.group_normalization:native_group_norm")
+    op.python("mindtorch_v2.kernels.group_normalization:native_group_norm_fake", device="Meta")
     op.backward(
-        "mindtorch_v2.kernels.normalization:native_group_norm_gradient",
-        setup_context="mindtorch_v2.kernels.normalization:native_group_norm_setup",
+        "mindtorch_v2.kernels.group_normalization:native_group_norm_gradient",
+        setup_context="mindtorch_v2.kernels.group_normalization:native_group_norm_setup",
     )
 
 
@@ -241,11 +241,11 @@ def _native_group_norm_out(op):
 )
 def native_group_norm_backward(op):
     """The gradients of `native_group_norm` that are asked for."""
-    op.python("mindtorch_v2.kernels.normalization:native_group_norm_backward")
-    op.python("mindtorch_v2.kernels.normalization:native_group_norm_backward_fake", device="Meta")
+    op.python("mindtorch_v2.kernels.group_normalization:native_group_norm_backward")
+    op.python("mindtorch_v2.kernels.group_normalization:native_group_norm_backward_fake", device="Meta")
     op.backward(
-        "mindtorch_v2.kernels.normalization:native_group_norm_second_gradient",
-        setup_context="mindtorch_v2.kernels.normalization:native_group_norm_backward_setup",
+        "mindtorch_v2.kernels.group_normalization:native_group_norm_second_gradient",
+        setup_context="mindtorch_v2.kernels.group_normalization:native_group_norm_backward_setup",
     )
 
 

@@ -111,8 +111,68 @@ int order(const Lines& lines, int32_t dtype, int64_t first, int64_t last) {
   return MT_OK;
 }
 
+// Of each line the element that is there most often, the least of those, and a place of it: the last in what std::sort, which is
+// PyTorch's too, makes of its elements. NaN, which equals nothing, is above all numbers.
+template <class T>
+int most_frequent(const Lines& lines, int32_t dtype, int64_t first, int64_t last) {
+  const int64_t n = lines.length, step = lines.self->strides[lines.dim], size = lines.self->itemsize;
+  const CastFn cast = cast_fn(dtype, lines.self->dtype);
+  std::unique_ptr<T[]> read(new (std::nothrow) T[size_t(n)]);
+  std::unique_ptr<std::pair<T, int64_t>[]> items(new (std::nothrow) std::pair<T, int64_t>[size_t(n)]);
+  if (!read || !items) return MT_ERROR_MEMORY;
+  Pace pace;
+  for (; first < last; ++first) {
+    const char* from = static_cast<const char*>(lines.self->data) + lines.offset(lines.self, first) * size;
+    cast(read.get(), 1, from, step, n);
+    for (int64_t i = 0; i < n; ++i) items[size_t(i)] = {read[size_t(i)], i};
+    std::sort(items.get(), items.get() + n, [](const auto& a, const auto& b) {
+      return a.first < b.first || (b.first != b.first && a.first == a.first);
+    });
+    int64_t found = 0, most = 0, count = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      ++count;
+      if (i + 1 < n && items[size_t(i)].first == items[size_t(i + 1)].first) continue;
+      if (count > most) {
+        most = count;
+        found = items[size_t(i)].second;
+      }
+      count = 0;
+    }
+    std::memcpy(static_cast<char*>(lines.values->data) + lines.offset(lines.values, first) * size, from + found * step * size, size_t(size));
+    static_cast<int64_t*>(lines.places->data)[lines.offset(lines.places, first)] = found;
+    if (pace.stops(n * 16)) return MT_ERROR_INTERRUPTED;
+  }
+  return MT_OK;
+}
+
 }  // namespace
 }  // namespace mt
+
+// The most frequent element of each line of `self` along `dim`, and a place of it; both outputs have size 1 there.
+MT_EXPORT int mt_mode(const mt_tensor* self, int64_t dim, const mt_tensor* values, const mt_tensor* places) {
+  if (!mt::same_shape(values, places) || values->ndim != self->ndim || dim < 0 || dim >= self->ndim) return MT_ERROR_SHAPE;
+  if (values->dtype != self->dtype || places->dtype != MT_I64) return MT_ERROR_DTYPE;
+  for (int64_t d = 0; d < self->ndim; ++d)
+    if (values->shape[d] != (d == dim ? 1 : self->shape[d])) return MT_ERROR_SHAPE;
+  if (self->shape[dim] == 0) return MT_ERROR_SHAPE;
+  const mt::Lines lines{self, values, places, dim, self->shape[dim], 1, false};
+  const auto run = [&](int32_t dtype, auto like) {
+    return mt::parallel(mt::numel(values), mt::rows_grain(lines.length, 32), [&](int64_t first, int64_t last) -> int {
+      return mt::most_frequent<decltype(like)>(lines, dtype, first, last);
+    });
+  };
+  switch (self->dtype) {
+    case MT_F64:
+      return run(MT_F64, double());
+    case MT_U64:
+      return run(MT_U64, uint64_t());
+    case MT_C64:
+    case MT_C128:
+      return MT_ERROR_DTYPE;
+    default:
+      return mt::is_floating(self->dtype) ? run(MT_F32, float()) : run(MT_I64, int64_t());
+  }
+}
 
 // The first elements of each line of `self` along `dim` in rising or falling order, as many as `values` has, and their places.
 MT_EXPORT int mt_order(const mt_tensor* self, int64_t dim, int64_t descending, const mt_tensor* values, const mt_tensor* places) {

@@ -196,28 +196,16 @@ def reduced_fake(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Te
 
 
 def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The most frequent elements along a dimension, the least of them, and the last place of each."""
-    import numpy as np
-
+    """The most frequent elements along a dimension, the least of them, and a place of each."""
     refuse_complex("mode", self)
     d = wrap_dim(dim, self.dim())
     if self.dim() and not self.shape[d]:
         raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
     if not self.dim():
-        return self.clone(), moved(np.zeros((), "int64"), _I64)
-    array = np.moveaxis(as_array(self), d, -1)
-    found = np.zeros(array.shape[:-1], "int64")
-    for at in np.ndindex(*array.shape[:-1]):
-        row = array[at]
-        values, counts = np.unique(row, return_counts=True)
-        value = values[counts.argmax()]
-        hits = np.nonzero((row == value) | ((row != row) & (value != value)))[0]
-        found[at] = hits[-1]
-    index = np.expand_dims(found, d)
-    values = np.take_along_axis(bits(self), index, d)
-    if not keepdim:
-        values, index = values.squeeze(d), index.squeeze(d)
-    return moved(values, self.dtype), moved(index, _I64)
+        return self.clone(), ops.aten.zeros_like(self, dtype=_I64)
+    values, places = reduced_fake(self, d, True)
+    native("mt_mode", "desc", "i64", "desc", "desc")(self, d, values, places)
+    return (values, places) if keepdim else (values.squeeze(d), places.squeeze(d))
 
 
 # ---------------------------------------------------------------- unique elements
