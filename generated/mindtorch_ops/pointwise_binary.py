@@ -1491,7 +1491,14 @@ def _atan2_default(op, self, other):
 
     @op.gradient
     def _(grad):
-        return {self: grad * other / (self * self + other * other), other: -grad * self / (self * self + other * other)}
+        return {
+            self: grad
+            * other
+            * (self * self + other * other).reciprocal().masked_fill((self * self + other * other).eq(0), 0),
+            other: -grad
+            * self
+            * (self * self + other * other).reciprocal().masked_fill((self * self + other * other).eq(0), 0),
+        }
 
 
 @_lib.operator(

@@ -30,6 +30,8 @@ cdef class Hooks:
     cdef public object contains              # (tensor, value)
     cdef public object format_tensor         # (tensor, spec)
     cdef public object to_array              # (tensor, dtype, copy)
+    cdef public object dlpack                # (tensor, stream, dl_device, copy)
+    cdef public object dlpack_device         # (tensor)
     cdef public object wrap_array            # (array): a result of NumPy's
     cdef public object from_array            # (array): an operand
     cdef public object shallow_copy          # (tensor)

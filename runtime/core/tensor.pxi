@@ -421,6 +421,12 @@ cdef class Tensor:
     def __array__(self, dtype=None, copy=None):
         return hook.to_array(self, dtype, copy)
 
+    def __dlpack__(self, *, stream=-1, max_version=None, dl_device=None, copy=None):
+        return hook.dlpack(self, stream, dl_device, copy)
+
+    def __dlpack_device__(self):
+        return hook.dlpack_device(self)
+
     def __format__(self, spec):
         return hook.format_tensor(self, spec)
 

@@ -15,6 +15,7 @@ from ._attention import *  # noqa: F403
 from ._class_losses import cross_entropy_loss, nll_loss_nd
 from ._dropouts import *  # noqa: F403
 from ._embedding import *  # noqa: F403
+from ._linear_cross_entropy import linear_cross_entropy
 from ._losses import *  # noqa: F403
 from ._normalization import *  # noqa: F403  (normalization, similarities and distances)
 from ._spatial import *  # noqa: F403  (convolution, pooling, padding, resampling)
@@ -25,6 +26,7 @@ __all__ = [
     "gelu",
     "l1_loss",
     "linear",
+    "linear_cross_entropy",
     "log_softmax",
     "mse_loss",
     "nll_loss",
