@@ -143,6 +143,7 @@ _LAZY = frozenset(
         "profiler",
         "serialization",
         "signal",
+        "sparse",
         "special",
         "testing",
         "torch_version",
