@@ -105,7 +105,7 @@ def main() -> int:
             peer, here = peers / f"{name}.jsonl", ours / f"{name}.jsonl"
             if options.peer_again or not peer.exists():
                 run(file, sources, peer, progress, ["--peer", "--together", "50"])
-            run(file, sources, here, progress, ["--match", options.match])
+            run(file, sources, here, progress, ["--match", options.match, "--together", "10"])
             records = read(here)
             expected = {test: one for test, one in read(peer).items() if not options.match or test in records}
             found.append(outcome(file, records, expected, exclusions()))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import faulthandler
+import functools
 import json
 import os
 import re
@@ -31,6 +32,14 @@ from benchmarks.pytorch_tests import absent, loading
 
 __all__ = ["main"]
 
+# Tests are made for functions by the names of their modules, which differ by what is compiled and what is not.
+HOMES = (
+    ("mindtorch_v2", "torch"),
+    ("TensorBase", "Tensor"),
+    ("torch__C__nn_", "torch_nn_functional_"),
+    ("torch__lowrank_", "torch_functional_"),
+    ("torch__functional_", "torch_functional_"),
+)
 MESSAGE = 1500  # characters of an error that are kept
 
 
@@ -41,7 +50,8 @@ def tests_of(module: Any, match: str) -> dict[str, tuple[type[unittest.TestCase]
         if isinstance(value, type) and issubclass(value, unittest.TestCase) and value.__module__ == module.__name__:
             for name in unittest.TestLoader().getTestCaseNames(value):
                 found[f"{value.__name__}.{name}"] = value, name
-    return {name: found[name] for name in sorted(found) if re.search(match, name)}
+    named = {functools.reduce(lambda text, home: text.replace(*home), HOMES, name): one for name, one in found.items()}
+    return {name: named[name] for name in sorted(named) if re.search(match, name)}
 
 
 class _Result(unittest.TestResult):

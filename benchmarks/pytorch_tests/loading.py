@@ -44,10 +44,14 @@ ops._parametrize_test = _for_operators
 """,
 }
 # PyTorch's older package of function transforms, which is `torch.func` under another name, and `make_fx`; what its
-# tools tell the owners of its machines.
+# tools tell the owners of its machines; an operator that is not here, with which they compare others; C++ tracebacks,
+# which they note.
 HERE = {
     "torch._logging": "__path__ = []",
     "torch._logging.scribe": "def open_source_signpost(**told): pass",
+    "torch._higher_order_ops": "__path__ = []",
+    "torch._higher_order_ops.cond": "cond_op = object()",
+    "torch._C._profiler": "def gather_traceback(**kinds): pass\ndef symbolize_tracebacks(found): return []",
     "functorch": "from torch.func import *\nfrom torch.fx.experimental.proxy_tensor import make_fx\n__path__ = []",
     "functorch.experimental": "from torch.func import functionalize",
 }
@@ -74,7 +78,7 @@ class _Tools(MetaPathFinder):
 
     def __init__(self, sources: Path, here: bool) -> None:
         self.sources, self.here = sources, here
-        self.written = {**WRITTEN, **(HERE if here else {})}
+        self.written = WRITTEN
         self.refused = ("functorch", "torchgen", "torchvision") if here else ()
 
     def find_spec(
@@ -101,7 +105,7 @@ class _Beside(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        found = (_found(name, folder) for folder in self.folders if path is None)
+        found = (_found(name, folder) for folder in self.folders)
         return next((spec for spec in found if spec), None)
 
 
@@ -110,7 +114,9 @@ def _found(name: str, folder: Path) -> ModuleSpec | None:
     if (package := place / "__init__.py").is_file():
         return _spec(name, package.read_text(), str(package), package=True)
     file = place.with_suffix(".py")
-    return _spec(name, file.read_text(), str(file)) if file.is_file() else None
+    if file.is_file():
+        return _spec(name, file.read_text(), str(file))
+    return _spec(name, "", str(place / "folder"), package=True) if place.is_dir() else None
 
 
 def _spec(name: str, text: str, origin: str, package: bool = False) -> ModuleSpec:
@@ -130,6 +136,10 @@ def install(sources: Path, file: str, here: bool) -> None:
         for name in [one for one in sys.modules if one in COMPARISON or one.startswith(TOOLS)]:
             del sys.modules[name]
     sys.meta_path.insert(0, _Tools(sources, here))
+    for name in HERE if here else ():
+        module = importlib.util.module_from_spec(_spec(name, HERE[name], f"<{name}>", package="__path__" in HERE[name]))
+        sys.modules[name] = module
+        absent.run(absent.forgiving(HERE[name], f"<{name}>", tool=True), module)
     sys.meta_path.append(_Beside((sources / "test" / file).parent, sources / "test"))
 
 

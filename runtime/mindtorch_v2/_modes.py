@@ -17,6 +17,7 @@ __all__ = [
     "DisableTorchFunctionSubclass",
     "TorchDispatchMode",
     "TorchFunctionMode",
+    "follow_stacks",
     "stacks",
     "without_innermost",
 ]
@@ -48,14 +49,14 @@ class _ModeBase:
 
     def __enter__(self: _Mode) -> _Mode:
         self._stack().append(self)
-        _follow_stacks()
+        follow_stacks()
         return self
 
     def __exit__(self, exc_type: object, exc_val: object, exc_tb: object) -> None:
         if not self._stack():
             raise not_entered(self, self._no_mode)
         self._stack().pop()
-        _follow_stacks()
+        follow_stacks()
 
 
 class TorchDispatchMode(_ModeBase):
@@ -110,13 +111,13 @@ class _FunctionGuard:
         before = stacks.subclasses_off, stacks.function_off
         self._before.append(before)
         stacks.subclasses_off, stacks.function_off = self._now(*before)
-        _follow_stacks()
+        follow_stacks()
 
     def __exit__(self, *exc: object) -> None:
         if not self._before:
             raise not_entered(self)
         stacks.subclasses_off, stacks.function_off = self._before.pop()
-        _follow_stacks()
+        follow_stacks()
 
 
 class DisableTorchFunctionSubclass(_FunctionGuard):
@@ -156,12 +157,12 @@ class DisableTorchDispatch:
 def without_innermost(stack: list[Any]) -> Iterator[Any]:
     """Gives the innermost mode, which is off its stack inside ``with``, so that it may call operators itself."""
     mode = stack.pop()
-    _follow_stacks()
+    follow_stacks()
     try:
         yield mode
     finally:
         stack.append(mode)
-        _follow_stacks()
+        follow_stacks()
 
 
 class handed_on:  # noqa: N801  (reads as a word: `with handed_on(...)`)
@@ -185,7 +186,7 @@ class handed_on:  # noqa: N801  (reads as a word: `with handed_on(...)`)
             stacks.handed_on.discard(self._call)
 
 
-def _follow_stacks() -> None:
+def follow_stacks() -> None:
     """The thread includes the keys of the stacks that have a mode, and skips what is switched off."""
     included, excluded = _core.thread_keys()
     included &= ~(_PYTHON | _FUNCTION)

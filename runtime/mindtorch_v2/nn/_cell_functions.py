@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Tensor
+from ..overrides import overridable
 from .rnn import Step, _gru_step, _lstm_step, _relu_step, _tanh_step
 
 __all__ = ["gru_cell", "lstm_cell", "rnn_relu_cell", "rnn_tanh_cell"]
@@ -55,3 +56,6 @@ def lstm_cell(
         raise RuntimeError("lstm_cell expects two hidden states")
     shown, memory = _lstm_step(input, tuple(hx), (w_ih, w_hh, b_ih, b_hh))
     return shown, memory
+
+
+globals().update({name: overridable(globals()[name], "") for name in __all__})
