@@ -51,6 +51,12 @@ HERE = {
     "torch._logging.scribe": "def open_source_signpost(**told): pass",
     "torch._higher_order_ops": "__path__ = []",
     "torch._higher_order_ops.cond": "cond_op = object()",
+    "torch._utils_internal": """
+import os
+IS_FBSOURCE, TEST_MASTER_ADDR, TEST_MASTER_PORT = False, "127.0.0.1", 29500
+def get_file_path_2(*parts): return os.path.join(*parts)
+def get_writable_path(path): return path
+""",
     "torch._C._profiler": "def gather_traceback(**kinds): pass\ndef symbolize_tracebacks(found): return []",
     "functorch": "from torch.func import *\nfrom torch.fx.experimental.proxy_tensor import make_fx\n__path__ = []",
     "functorch.experimental": "from torch.func import functionalize",

@@ -102,6 +102,10 @@ cdef class OpOverload:
         return self.overloadpacket
 
     @property
+    def _name(self):
+        return self.sig.qualname
+
+    @property
     def _opname(self):
         return self._schema.name
 

@@ -15,6 +15,7 @@ __all__ = [
     "DisableTorchDispatch",
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
+    "EnableTorchFunction",
     "TorchDispatchMode",
     "TorchFunctionMode",
     "follow_stacks",
@@ -74,6 +75,11 @@ class TorchDispatchMode(_ModeBase):
     def _stack(self) -> list[Any]:
         return stacks.dispatch
 
+    @classmethod
+    def is_infra_mode(cls) -> bool:
+        """Whether the mode is part of how something is done, and not what a program asked for."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError(f"{type(self).__name__} does not define __torch_dispatch__")
 
@@ -132,6 +138,13 @@ class DisableTorchFunction(_FunctionGuard):
 
     def _now(self, subclasses_off: bool, function_off: bool) -> tuple[bool, bool]:
         return subclasses_off, True
+
+
+class EnableTorchFunction(_FunctionGuard):
+    """Inside, ``__torch_function__`` is called, whatever switched it off outside."""
+
+    def _now(self, subclasses_off: bool, function_off: bool) -> tuple[bool, bool]:
+        return False, False
 
 
 class DisableTorchDispatch:

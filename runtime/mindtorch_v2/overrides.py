@@ -22,6 +22,7 @@ from ._modes import (
     DisableTorchDispatch,
     DisableTorchFunction,
     DisableTorchFunctionSubclass,
+    EnableTorchFunction,
     TorchDispatchMode,
     TorchFunctionMode,
     handed_on,
@@ -182,6 +183,11 @@ def enable_reentrant_dispatch() -> Iterator[None]:
         yield
     finally:
         _core.set_thread_keys_(included, excluded)
+
+
+def _enable_torch_function() -> EnableTorchFunction:
+    """Inside, ``__torch_function__`` is called, whatever switched it off outside."""
+    return EnableTorchFunction()
 
 
 def redispatch_function(func: Any, types: Any, args: Any, kwargs: Any) -> Any:

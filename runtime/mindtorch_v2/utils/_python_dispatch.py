@@ -32,7 +32,7 @@ class BaseTorchDispatchMode(TorchDispatchMode):
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
     """Whether a mode is entered in this thread."""
-    return bool(stacks.dispatch)
+    return any(include_infra_modes or not mode.is_infra_mode() for mode in stacks.dispatch)
 
 
 def _get_current_dispatch_mode() -> TorchDispatchMode | None:
