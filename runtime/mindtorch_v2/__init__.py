@@ -120,7 +120,10 @@ inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 # Imported when first used: a script that needs none of them starts without them.
 _LAZY = frozenset(
     [
+        "_custom_op",
+        "_custom_ops",
         "_dynamo",
+        "_library",
         "_subclasses",
         "accelerator",
         "amp",
@@ -131,6 +134,7 @@ _LAZY = frozenset(
         "drop_in",
         "fft",
         "func",
+        "functional",
         "fx",
         "jit",
         "linalg",
@@ -143,6 +147,7 @@ _LAZY = frozenset(
         "profiler",
         "serialization",
         "signal",
+        "sparse",
         "special",
         "testing",
         "torch_version",

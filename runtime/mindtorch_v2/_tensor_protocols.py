@@ -108,7 +108,7 @@ def deepcopy(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
     if id(tensor) in memo:
         found: Tensor = memo[id(tensor)]
         return found
-    wraps = hasattr(type(tensor), "__torch_dispatch__")  # what has its memory in other tensors
+    wraps = _core.defines_dispatch(type(tensor))  # what has its memory in other tensors
     data = tensor.detach().clone() if wraps else _over_copied_memory(tensor.detach(), memo)
     result: Tensor = Tensor._make_subclass(type(tensor), data, tensor.requires_grad)
     memo[id(tensor)] = result
@@ -145,7 +145,7 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     The storage is stored once, whole, for all tensors of a pickle that share it.
     """
     data = tensor.detach()
-    if hasattr(type(tensor), "__torch_dispatch__"):  # what has its memory in other tensors
+    if _core.defines_dispatch(type(tensor)):  # what has its memory in other tensors
         data = data.cpu().clone()
     part = data.untyped_storage(), data.storage_offset(), tuple(data.shape), tuple(data.stride())
     return rebuild_tensor, (type(tensor), data.dtype, *part, tensor.requires_grad, dict(vars(tensor)))
