@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from . import (
     activations,
     attention,
@@ -105,3 +108,13 @@ __all__ = [
     *sparse.__all__,
     *spatial.__all__,
 ]
+
+# Imported when first used: who trains in one process needs no other.
+_LAZY_NAMES = ("DataParallel", "parallel")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY_NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    parallel = importlib.import_module(f"{__name__}.parallel")
+    return parallel if name == "parallel" else getattr(parallel, name)
