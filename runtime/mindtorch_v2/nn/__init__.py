@@ -59,6 +59,8 @@ from .spatial import *  # noqa: F403
 from .synchronised import SyncBatchNorm
 from .uninitialized import UninitializedBuffer, UninitializedParameter
 
+# Imported when first used: who trains in one process needs no other.
+_LAZY_NAMES = ("DataParallel", "parallel")
 __all__ = [
     "GELU",
     "AdaptiveLogSoftmaxWithLoss",
@@ -96,6 +98,7 @@ __all__ = [
     "init",
     "modules",
     "utils",
+    *_LAZY_NAMES,
     *activations.__all__,
     *attention.__all__,
     *convolutions.__all__,
@@ -108,9 +111,6 @@ __all__ = [
     *sparse.__all__,
     *spatial.__all__,
 ]
-
-# Imported when first used: who trains in one process needs no other.
-_LAZY_NAMES = ("DataParallel", "parallel")
 
 
 def __getattr__(name: str) -> Any:
