@@ -58,7 +58,8 @@ def step_time(processes: int, core: int | None, steps: int, batch: int, script: 
     bound = [] if core is None else ["taskset", "-c", str(core)]
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
     ran = subprocess.run([*bound, *command], env=env, check=True, capture_output=True, text=True)
-    return statistics.median(json.loads(ran.stdout.splitlines()[0]))
+    taken: list[float] = json.loads(ran.stdout.splitlines()[0])
+    return statistics.median(taken)
 
 
 def main() -> int:
@@ -88,8 +89,8 @@ def main() -> int:
     one, two = (statistics.median(figures[processes]) for processes in (1, 2))
     ratios = sorted(2 * a / b for a, b in zip(figures[1], figures[2], strict=True))
     table = Table("processes", "a step", "samples a second")
-    for processes, taken in ((1, one), (2, two)):
-        table.add_row(str(processes), f"{taken * 1e3:.1f} ms", f"{processes * options.batch / taken:.0f}")
+    for processes, step in ((1, one), (2, two)):
+        table.add_row(str(processes), f"{step * 1e3:.1f} ms", f"{processes * options.batch / step:.0f}")
     console = Console()
     console.print(table)
     console.print(f"two train {2 * one / two:.2f} times as much; by round: {', '.join(f'{r:.2f}' for r in ratios)}")

@@ -128,6 +128,7 @@ _LAZY = frozenset(
         "cpu",
         "cuda",
         "distributed",
+        "distributions",
         "drop_in",
         "fft",
         "func",

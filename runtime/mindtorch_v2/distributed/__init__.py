@@ -5,7 +5,23 @@ The engines are MPI (mpi4py) and, on Ascend, MindSpore's HCCL communication; nei
 
 from __future__ import annotations
 
-from . import distributed_c10d
-from .distributed_c10d import *  # noqa: F403  (all there is, listed in its __all__)
+from . import _collectives, _groups, _messages, _objects
+from ._collectives import *  # noqa: F403
+from ._groups import *  # noqa: F403
+from ._messages import *  # noqa: F403
+from ._objects import *  # noqa: F403
+from ._reduce_op import ReduceOp
+from ._work import DistBackendError, DistError, DistNetworkError, DistStoreError, Work
 
-__all__ = [*distributed_c10d.__all__]
+__all__ = [
+    "DistBackendError",
+    "DistError",
+    "DistNetworkError",
+    "DistStoreError",
+    "ReduceOp",
+    "Work",
+    *_collectives.__all__,
+    *_groups.__all__,
+    *_messages.__all__,
+    *_objects.__all__,
+]

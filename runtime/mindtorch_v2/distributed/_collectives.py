@@ -25,7 +25,6 @@ __all__ = [
     "barrier",
     "broadcast",
     "gather",
-    "place_of",
     "reduce",
     "reduce_scatter",
     "reduce_scatter_single",

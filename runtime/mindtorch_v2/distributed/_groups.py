@@ -37,9 +37,7 @@ __all__ = [
     "is_torchelastic_launched",
     "is_ucc_available",
     "is_xccl_available",
-    "member_of",
     "new_group",
-    "world",
 ]
 
 default_pg_timeout = datetime.timedelta(minutes=30)
