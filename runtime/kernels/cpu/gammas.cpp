@@ -35,7 +35,7 @@ double digamma(double x) {
 
 // Marsaglia and Tsang (2000): a squeezed rejection of the cube of a normal number; below 1 by way of a + 1. The constants are
 // PyTorch's, of single precision, and what it computes of a alone is computed in T.
-template <class T, bool Fused>
+template <class T>
 double gamma(T a, Engine& engine) {
   if (a == 0) return 0;
   double scale = 1;
@@ -47,8 +47,8 @@ double gamma(T a, Engine& engine) {
   for (;;) {
     double x, y;
     do {
-      x = next_normal<Fused>(engine, 0, 1);
-      y = multiply_add<Fused>(c, x, 1);
+      x = next_normal<false>(engine, 0, 1);
+      y = 1 + c * x;
     } while (!(y > 0) && y == y);
     const double v = y * y * y, u = 1 - engine.uniform(), square = x * x;
     if (u < 1 - double(0.0331f) * square * square) return scale * d * v;
@@ -121,8 +121,7 @@ double beta_slope(double x, double a, double b) {
 template <class T, int32_t Kind>
 int draw_gammas(const mt_tensor* self, const mt_tensor* out, Engine& engine) {
   const mt_tensor* operands[] = {out, self};
-  if (is_fused()) return of_elements<T, 2>(operands, Kind, [&](T a) { return T(gamma<T, true>(a, engine)); });
-  return of_elements<T, 2>(operands, Kind, [&](T a) { return T(gamma<T, false>(a, engine)); });
+  return of_elements<T, 2>(operands, Kind, [&](T a) { return T(gamma(a, engine)); });
 }
 
 }  // namespace
