@@ -621,6 +621,10 @@ on_first_use(
             aten::vdot:fm
         """,
         "random": """
+            aten::_dirichlet_grad:f
+            aten::_sample_dirichlet:f
+            aten::_standard_gamma:f
+            aten::_standard_gamma_grad:f
             aten::bernoulli:fm
             aten::bernoulli_:m
             aten::binomial:f
