@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -15,6 +15,7 @@ from ._hooks import hooks
 from ._numbers import PYTHON_TYPES
 from ._ops import ops
 from ._shared_memory import is_shared, share_memory_
+from ._storages import TypedStorage
 from ._type_info import channels_last, channels_last_3d, contiguous_format, layout, memory_format, strided
 from .backends._pinned import is_pinned, pin_memory
 from .overrides import overridable_property
@@ -149,31 +150,12 @@ def _conversion(name: str) -> Any:
     return convert
 
 
-TYPE_NAMES = {
-    "float32": "Float",
-    "float64": "Double",
-    "float16": "Half",
-    "bfloat16": "BFloat16",
-    "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble",
-    "int64": "Long",
-    "int32": "Int",
-    "int16": "Short",
-    "int8": "Char",
-    "uint8": "Byte",
-    "uint16": "UInt16",
-    "uint32": "UInt32",
-    "uint64": "UInt64",
-    "bool": "Bool",
-}
-
-
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, or the tensor as ``dtype``: a dtype, or such a name."""
     check_flag("type", "non_blocking", non_blocking)
     if dtype is None:
         prefix = "torch" if self.is_cpu else f"torch.{self.device.type}"
-        return f"{prefix}.{TYPE_NAMES[self.dtype.name]}Tensor"
+        return f"{prefix}.{_core.scalar_types[self.dtype.name]}Tensor"
     if isinstance(dtype, DType):
         return to(self, dtype)
     if dtype is Tensor:
@@ -181,7 +163,7 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     if not isinstance(dtype, (str, type)):
         raise TypeError(f"type(): argument 'dtype' must be a dtype or a type's name, not {type(dtype).__name__}")
     name = dtype if isinstance(dtype, str) else f"{dtype.__module__}.{dtype.__name__}"
-    for found, short in TYPE_NAMES.items():
+    for found, short in _core.scalar_types.items():
         if name == f"torch.{short}Tensor":
             return to(self, "cpu", _core.dtypes[found])
     raise ValueError(f"invalid type: {name!r}; types are called torch.FloatTensor, torch.LongTensor, ...")
@@ -264,6 +246,24 @@ def _in_format(function: str, wanted: memory_format | None) -> dict[str, memory_
     return {"memory_format": wanted}
 
 
+def set_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Makes the tensor show what a tensor shows, or a part of a storage: of one that has a dtype, the tensor's own."""
+    named = {name: _bytes_for(self, value) for name, value in kwargs.items()}
+    return ops.aten.set_(self, *(_bytes_for(self, value) for value in args), **named)  # type: ignore[no-any-return]
+
+
+def _bytes_for(self: Tensor, source: Any) -> Any:
+    """A storage with a dtype as bytes; anything else as it is. RuntimeError for another dtype than the tensor's."""
+    if not isinstance(source, TypedStorage):
+        return source
+    if source.dtype is not self.dtype:
+        wanted, got = (_core.scalar_types[kind.name] for kind in (self.dtype, source.dtype))
+        raise RuntimeError(
+            f"Expected a Storage of type {wanted} or an UntypedStorage, but got type {got} for argument 1 'storage'"
+        )
+    return source.untyped()
+
+
 def split(self: Tensor, split_size: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along a dimension, as views: of one size, the last may be smaller, or of the sizes given."""
     if isinstance(split_size, Tensor) and split_size.numel() == 1:
@@ -290,6 +290,19 @@ def real(self: Tensor) -> Tensor:
 def imag(self: Tensor) -> Tensor:
     """The imaginary parts, a view of them."""
     return ops.aten.imag(self)  # type: ignore[no-any-return]
+
+
+def _parts_setter(part: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Any], None]:
+    """Writes a tensor, or a number, to the parts of a complex tensor."""
+
+    def write(self: Tensor, value: Any) -> None:
+        if not isinstance(value, (Tensor, int, float, complex)):
+            raise TypeError(
+                f"can't assign a {type(value).__name__} to a {part(self).type()}: assign a number or a tensor"
+            )
+        part(self).copy_(value if isinstance(value, Tensor) else ops.aten.scalar_tensor(value, dtype=part(self).dtype))
+
+    return write
 
 
 _DTYPES_OF_METHODS = {
@@ -330,14 +343,15 @@ _METHODS: dict[str, Any] = {
     "new_tensor": new_tensor,
     "resize_": resize_,
     "resize_as_": resize_as_,
+    "set_": set_,
     "split": split,
     "layout": overridable_property("layout", layout_of),
     "T": overridable_property("T", transposed),
     "mT": overridable_property("mT", matrix_transposed),
     "H": overridable_property("H", hermitian),
     "mH": overridable_property("mH", adjoint),
-    "real": overridable_property("real", real),
-    "imag": overridable_property("imag", imag),
+    "real": overridable_property("real", real, _parts_setter(real)),
+    "imag": overridable_property("imag", imag, _parts_setter(imag)),
     **{name: _conversion(target) for name, target in _DTYPES_OF_METHODS.items()},
 }
 

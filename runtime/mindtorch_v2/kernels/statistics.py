@@ -275,6 +275,9 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None)
     """The p-norms of the differences of all rows of two matrices, or of batches of them."""
     if not (x1.is_floating_point() and x2.is_floating_point()):
         raise RuntimeError(f"cdist only supports floating-point dtypes, X1 got: {x1.dtype}, X2 got: {x2.dtype}")
+    if x1.dtype is not x2.dtype:
+        expected, found = (_core.scalar_types[x.dtype.name] for x in (x1, x2))
+        raise RuntimeError(f"expected scalar type {expected} but found {found}")
     if x1.dim() < 2 or x2.dim() < 2:
         raise RuntimeError(
             f"cdist only supports at least 2D tensors, X{1 if x1.dim() < 2 else 2} got: {min(x1.dim(), x2.dim())}D"
@@ -295,6 +298,10 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None)
         zero = square == 0
         result: Tensor = aten.where(zero, 0.0, aten.where(zero, 1.0, square).sqrt())
         return result
+    if 0 < p < 1:  # powers have no slope at 0 either
+        zero = distance == 0
+        powers = aten.where(zero, 0.0, aten.where(zero, 1.0, distance).abs().pow(p))
+        return powers.sum([-1]).pow(1 / p)  # type: ignore[no-any-return]
     return norm(distance, p, -1)
 
 
