@@ -1495,7 +1495,18 @@ def _atan2_default(op, self, other):
 
     @op.gradient
     def _(grad):
-        return {self: grad * other / (self * self + other * other), other: -grad * self / (self * self + other * other)}
+        return {
+            self: grad
+            * other
+            / torch.ops.aten.where(
+                self * self + other * other == 0, torch.ops.aten.ones_like(grad), self * self + other * other
+            ),
+            other: -grad
+            * self
+            / torch.ops.aten.where(
+                self * self + other * other == 0, torch.ops.aten.ones_like(grad), self * self + other * other
+            ),
+        }
 
 
 @_lib.operator(

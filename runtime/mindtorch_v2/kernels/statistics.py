@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor, dtypes
-from .._functional import norm, std, var
+from .._functional import computed_norm, norm, root_of_square, std, var
 from .._numbers import as_element
 from .._ops import ops
 from ._arrays import as_array, as_tensor, moved
@@ -227,7 +227,7 @@ def linalg_vector_norm(
     if dim is None and dtype is None and not keepdim and ord == 2 and self.dtype in _WIDE and self.numel() > 1:
         length: Tensor = (self * self).sum().sqrt()  # what gradients are clipped by: a call for each parameter
         return length
-    return norm(self, ord, dim, keepdim, dtype=dtype)
+    return computed_norm(self, ord, dim, keepdim, dtype)
 
 
 def vector_norm_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -294,14 +294,16 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None)
         empty: Tensor = distance.sum([-1])  # which depends on both
         return empty
     if p == 2:  # whose root has no slope at 0: there the gradient is 0
-        square = (distance * distance).sum([-1])
-        zero = square == 0
-        result: Tensor = aten.where(zero, 0.0, aten.where(zero, 1.0, square).sqrt())
-        return result
+        return root_of_square((distance * distance).sum([-1]))
     if 0 < p < 1:  # powers have no slope at 0 either
         zero = distance == 0
         powers = aten.where(zero, 0.0, aten.where(zero, 1.0, distance).abs().pow(p))
         return powers.sum([-1]).pow(1 / p)  # type: ignore[no-any-return]
+    if math.isinf(p):  # each of the largest is given all of the gradient
+        size = distance.abs()
+        largest = size.detach().amax([-1], True)
+        change = aten.where(size.detach() == largest, size - size.detach(), 0.0)
+        return largest.squeeze(-1) + change.sum([-1])  # type: ignore[no-any-return]
     return norm(distance, p, -1)
 
 

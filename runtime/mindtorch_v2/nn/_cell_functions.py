@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Tensor
-from .rnn import Step, _gru_step, _lstm_step, _relu_step, _tanh_step
+from .rnn import Step, _gru_step, _lstm_step, _relu_step, _tanh_step, check_cell
 
 __all__ = ["gru_cell", "lstm_cell", "rnn_relu_cell", "rnn_tanh_cell"]
 
@@ -14,7 +14,14 @@ def _step(name: str, step: Step, input: Tensor, hx: Tensor, weights: Sequence[Te
     for given in (input, hx):
         if not isinstance(given, Tensor):
             raise TypeError(f"{name}(): expected Tensor, not {type(given).__name__}")
+    _check(input, (hx,), weights)
     return step(input, (hx,), weights)[0]
+
+
+def _check(input: Tensor, state: Sequence[Tensor], weights: Sequence[Tensor | None]) -> None:
+    weight_ih, weight_hh = weights[:2]
+    if weight_ih is not None and weight_hh is not None:
+        check_cell(input, state, weight_ih, weight_hh)
 
 
 def gru_cell(
@@ -53,5 +60,6 @@ def lstm_cell(
     """
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
+    _check(input, hx, (w_ih, w_hh))
     shown, memory = _lstm_step(input, tuple(hx), (w_ih, w_hh, b_ih, b_hh))
     return shown, memory

@@ -9,7 +9,7 @@ from typing import Any
 
 from opschema import OptionalType, Schema, SchemaKind
 
-from ..._core import OpOverload, Tensor
+from ..._core import OpOverload, Tensor, is_grad_enabled
 from ...errors import CheckError, check_error
 from ._out_dtypes import computes_in, dtype_problem
 from ._policies import aliased_argument, called, in_tensors, merged
@@ -28,16 +28,25 @@ def variant_kernel(overload: OpOverload, base: OpOverload) -> Callable[..., Any]
     fits = _Fitting(schema, other, "pointwise" in overload.tags or "pointwise" in base.tags)
     copied = [argument.name for argument in other.arguments if argument.is_write and argument.name not in writes]
 
+    written_anew = writes - {argument.name for argument in other.arguments if argument.is_write}
+
     def kernel(*args: Any, **kwargs: Any) -> Any:
         named = dict(zip([a.name for a in schema.arguments], merged(schema, args, kwargs), strict=True))
         given = {**named, **_settled(schema, other, named)}
         given |= {name: in_tensors(lambda tensor: tensor.clone(), named[name]) for name in copied}
+        if schema.kind is SchemaKind.INPLACE and is_grad_enabled():
+            given |= {name: in_tensors(_as_before, named[name]) for name in written_anew}
         result = called(base, [given[argument.name] for argument in other.arguments])
         if schema.kind is SchemaKind.FUNCTIONAL:
             return _functional(other, copied, given, result)
         return _written(fits, named, [given[name] for name in copied], result)
 
     return kernel
+
+
+def _as_before(tensor: Tensor) -> Tensor:
+    """What is about to change as it was, for gradients that read it."""
+    return tensor.clone() if tensor.requires_grad else tensor
 
 
 @dataclass(frozen=True)
