@@ -18,7 +18,7 @@ from ._modes import stacks
 from ._numbers import PYTHON_TYPES, as_element
 from ._ops import ops
 from ._sequences import is_sequence, listed
-from ._storages import view_of
+from ._storages import TypedStorage, bytes_for, view_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -196,6 +196,9 @@ def tensor(
         )
         where = data.device if device is None else device
         return _finished(_converted(data.detach().clone(), target, where), requires_grad)
+    if isinstance(data, (TypedStorage, UntypedStorage)):
+        kind = target or (data.dtype if isinstance(data, TypedStorage) else _core.get_default_dtype())
+        return _finished(_converted(view_of(bytes_for(kind, data), kind).clone(), kind, device), requires_grad)
     if hasattr(data, "__array__") and not isinstance(data, (list, tuple, type)):
         array = _array_of(data)
         made = _converted(_copied(array, from_numpy(array).dtype), target, device)

@@ -15,7 +15,7 @@ from ._hooks import hooks
 from ._numbers import PYTHON_TYPES
 from ._ops import ops
 from ._shared_memory import is_shared, share_memory_
-from ._storages import TypedStorage
+from ._storages import bytes_for
 from ._type_info import channels_last, channels_last_3d, contiguous_format, layout, memory_format, strided
 from .backends._pinned import is_pinned, pin_memory
 from .overrides import overridable_property
@@ -248,20 +248,8 @@ def _in_format(function: str, wanted: memory_format | None) -> dict[str, memory_
 
 def set_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Makes the tensor show what a tensor shows, or a part of a storage: of one that has a dtype, the tensor's own."""
-    named = {name: _bytes_for(self, value) for name, value in kwargs.items()}
-    return ops.aten.set_(self, *(_bytes_for(self, value) for value in args), **named)  # type: ignore[no-any-return]
-
-
-def _bytes_for(self: Tensor, source: Any) -> Any:
-    """A storage with a dtype as bytes; anything else as it is. RuntimeError for another dtype than the tensor's."""
-    if not isinstance(source, TypedStorage):
-        return source
-    if source.dtype is not self.dtype:
-        wanted, got = (_core.scalar_types[kind.name] for kind in (self.dtype, source.dtype))
-        raise RuntimeError(
-            f"Expected a Storage of type {wanted} or an UntypedStorage, but got type {got} for argument 1 'storage'"
-        )
-    return source.untyped()
+    named = {name: bytes_for(self.dtype, value) for name, value in kwargs.items()}
+    return ops.aten.set_(self, *(bytes_for(self.dtype, value) for value in args), **named)  # type: ignore[no-any-return]
 
 
 def split(self: Tensor, split_size: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
@@ -270,6 +258,16 @@ def split(self: Tensor, split_size: int | Sequence[int] | Tensor, dim: int = 0) 
         split_size = int(split_size)
     packet = ops.aten.split if isinstance(split_size, int) else ops.aten.split_with_sizes
     return tuple(packet(self, split_size, dim))
+
+
+def gradient(self: Tensor) -> Tensor | None:
+    """``x.grad`` under the name by which it was once written to."""
+    return self.grad
+
+
+def set_gradient(self: Tensor, value: Tensor | None) -> None:
+    """See `gradient`."""
+    self.grad = value
 
 
 def hermitian(self: Tensor) -> Tensor:
@@ -350,6 +348,7 @@ _METHODS: dict[str, Any] = {
     "mT": overridable_property("mT", matrix_transposed),
     "H": overridable_property("H", hermitian),
     "mH": overridable_property("mH", adjoint),
+    "_grad": property(gradient, set_gradient),
     "real": overridable_property("real", real, _parts_setter(real)),
     "imag": overridable_property("imag", imag, _parts_setter(imag)),
     **{name: _conversion(target) for name, target in _DTYPES_OF_METHODS.items()},

@@ -129,3 +129,28 @@ def test_older_forms_are_told() -> None:
             t.set_warn_always(before)
 
     agree(case)
+
+
+STORAGES: dict[str, Callable[[Any], Any]] = {
+    "of numbers": lambda t: t.IntStorage([-1, 0, 70000]).tolist(),
+    "of half precision": lambda t: t.BFloat16Storage([1.5, 2]).tolist(),
+    "filled": lambda t: t.FloatStorage(3).fill_(2).tolist(),
+    "as a tensor": lambda t: t.tensor(t.arange(3.0).storage()),
+    "as a tensor of bytes": lambda t: t.tensor(t.arange(3.0).untyped_storage(), dtype=t.float32),
+    "as a tensor of another dtype": lambda t: t.tensor(t.arange(3.0).storage(), dtype=t.int32),
+}
+
+
+@pytest.mark.parametrize("call", STORAGES.values(), ids=STORAGES)
+def test_storages(call: Callable[[Any], Any]) -> None:
+    agree_or_raise(call)
+
+
+def test_distances_of_many_rows() -> None:
+    def case(t: Any) -> Any:
+        x = t.arange(90.0, dtype=t.float64).view(30, 3).sin().requires_grad_()
+        apart = t.cdist(x, t.arange(60.0, dtype=t.float64).view(20, 3).cos())
+        apart.sum().backward()
+        return [[round(value, 8) for value in row] for row in [*apart.tolist(), *x.grad.tolist()]]
+
+    agree(case)

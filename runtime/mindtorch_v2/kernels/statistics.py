@@ -289,6 +289,10 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None)
     if compute_mode is not None and compute_mode not in (0, 1, 2):
         raise RuntimeError(f"possible modes: 0, 1, 2, but was: {compute_mode}")
     aten = ops.aten
+    if p == 2 and x1.numel() and x2.numel() and _by_product(compute_mode, x1.shape[-2], x2.shape[-2]):
+        squares = ((x * x).sum([-1], True) for x in (x1, x2))
+        rows, columns = next(squares), next(squares).mT
+        return root_of_square((rows + columns - 2 * (x1 @ x2.mT)).clamp_min(0))
     distance = x1.unsqueeze(-2) - x2.unsqueeze(-3)
     if not distance.numel():
         empty: Tensor = distance.sum([-1])  # which depends on both
@@ -305,6 +309,14 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None)
         change = aten.where(size.detach() == largest, size - size.detach(), 0.0)
         return largest.squeeze(-1) + change.sum([-1])  # type: ignore[no-any-return]
     return norm(distance, p, -1)
+
+
+def _by_product(mode: int | None, rows: int, columns: int) -> bool:
+    """Whether Euclidean distances are made of a product of matrices: where there are many, unless that is refused."""
+    return mode == 1 or (not mode and (rows > _FEW or columns > _FEW))
+
+
+_FEW = 25  # PyTorch's bound
 
 
 def renorm(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
