@@ -335,6 +335,7 @@ on_first_use(
             aten::_fused_sgd_:f
         """,
         "functional": """
+            aten::_clone_in_rows:f
             aten::alias_copy:f
             aten::as_strided_copy:f
             aten::as_strided_scatter:fm

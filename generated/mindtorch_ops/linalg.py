@@ -58,7 +58,9 @@ def _mm_default(op, self, mat2):
     def _(grad):
         return {
             self: grad.mm((torch.ops.aten.conj_physical(mat2) if self.is_complex() else mat2).t()),
-            mat2: (torch.ops.aten.conj_physical(self) if self.is_complex() else self).t().mm(grad),
+            mat2: (torch.ops.aten.conj_physical(self) if self.is_complex() else self).t().mm(grad)
+            if none_of(mat2.t().is_contiguous())
+            else grad.t().mm(torch.ops.aten.conj_physical(self) if self.is_complex() else self).t(),
         }
 
 
@@ -168,7 +170,9 @@ def _addmm_default(op, self, mat1, mat2, beta, alpha):
             else grad.mm(mat2.t()) * alpha
             if none_of(grad.is_complex())
             else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad).mm(mat2.t()) * alpha),
-            mat2: mat1.t().mm(grad)
+            mat2: grad.t().mm(mat1).t()
+            if all_of(alpha == 1, mat2.t().is_contiguous(), none_of(grad.is_complex()))
+            else mat1.t().mm(grad)
             if all_of(alpha == 1, none_of(grad.is_complex()))
             else mat1.t().mm(grad) * alpha
             if none_of(grad.is_complex())

@@ -109,7 +109,7 @@ def _add_out(op):
 def _add_scalar(op, self, other, alpha):
     """`add` with a number."""
     out = op.returns(empty(self.shape, result_type(self, other), self))
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_add_scalar"], desc(self), f64(other), desc(out), f64(alpha))
     else:
         op.python("mindtorch_v2.kernels.numbers:add")
@@ -134,7 +134,7 @@ def _add__scalar(op, self, other, alpha):
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self)
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_add_scalar"], desc(self), f64(other), desc(self), f64(alpha))
     else:
         op.compute(self.copy_(torch.ops.aten.add(self, other, alpha)), device="CPU")
@@ -295,7 +295,10 @@ def _subtract_out(op):
 def _sub_scalar(op, self, other, alpha):
     """`sub` with a number."""
     out = op.returns(empty(self.shape, result_type(self, other), self))
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if all_of(
+        one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    ):
         op.launch("CPU", _libmindtorch_cpu["mt_sub_scalar"], desc(self), f64(other), desc(out), f64(alpha))
     else:
         op.python("mindtorch_v2.kernels.numbers:sub")
@@ -320,7 +323,10 @@ def _sub__scalar(op, self, other, alpha):
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self)
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if all_of(
+        one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    ):
         op.launch("CPU", _libmindtorch_cpu["mt_sub_scalar"], desc(self), f64(other), desc(self), f64(alpha))
     else:
         op.compute(self.copy_(torch.ops.aten.sub(self, other, alpha)), device="CPU")
@@ -375,7 +381,10 @@ def _rsub_tensor_out(op):
 def _rsub_scalar(op, self, other, alpha):
     """other - alpha * self, for a number."""
     out = op.returns(empty(self.shape, result_type(self, other), self))
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if all_of(
+        one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    ):
         op.launch("CPU", _libmindtorch_cpu["mt_rsub_scalar"], desc(self), f64(other), desc(out), f64(alpha))
     else:
         op.python("mindtorch_v2.kernels.numbers:rsub")
@@ -488,7 +497,7 @@ def _multiply_out(op):
 def _mul_scalar(op, self, other):
     """`mul` with a number."""
     out = op.returns(empty(self.shape, result_type(self, other), self))
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_mul_scalar"], desc(self), f64(other), desc(out))
     else:
         op.python("mindtorch_v2.kernels.numbers:mul")
@@ -636,8 +645,14 @@ def _true_divide_out(op):
 @_lib.operator("div.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _div_scalar(op, self, other):
     """`div` with a number."""
-    out = op.returns(empty(self.shape, result_type(self, 1.0), self))
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    out = op.returns(
+        empty(
+            self.shape,
+            result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0),
+            self,
+        )
+    )
+    if one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_div_scalar"], desc(self), f64(other), desc(out))
     else:
         op.python("mindtorch_v2.kernels.numbers:div")
@@ -661,12 +676,13 @@ def _div_scalar(op, self, other):
 )
 def _div__scalar(op, self, other):
     """The in-place variant of ``div.Scalar``."""
+    value = result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0)
     op.check(
-        can_cast(result_type(self, 1.0), self.dtype),
-        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
+        can_cast(value, self.dtype),
+        message=f"result type {value} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self)
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_div_scalar"], desc(self), f64(other), desc(self))
     else:
         op.compute(self.copy_(torch.ops.aten.div(self, other)), device="CPU")
@@ -1306,9 +1322,11 @@ def _pow_tensor_tensor_out(op):
 def _pow_tensor_scalar(op, self, exponent):
     """self to the power of a number."""
     out = op.returns(empty(self.shape, result_type(self, exponent), self))
-    if all_of(one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64), exponent == 2):
+    if all_of(
+        one_of(result_type(self, exponent), torch.float16, torch.bfloat16, torch.float32, torch.float64), exponent == 2
+    ):
         op.launch("CPU", _libmindtorch_cpu["mt_square"], desc(self), desc(out))
-    elif one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    elif one_of(result_type(self, exponent), torch.float16, torch.bfloat16, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_pow_scalar"], desc(self), f64(exponent), desc(out))
     else:
         op.python("mindtorch_v2.kernels.numbers:pow")
@@ -1343,7 +1361,7 @@ def _pow_tensor_scalar_out(op):
 def _pow_scalar(op, self, exponent):
     """A number to the power of a tensor."""
     out = op.returns(empty(exponent.shape, result_type(exponent, self), exponent))
-    if absolute(self) <= 9007199254740992:
+    if all_of(none_of(result_type(exponent, self).is_complex), absolute(self) <= 9007199254740992):
         op.launch("CPU", _libmindtorch_cpu["mt_rpow_scalar"], desc(exponent), f64(self), desc(out))
     else:
         op.python("mindtorch_v2.kernels.numbers:pow_of")

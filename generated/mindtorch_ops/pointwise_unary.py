@@ -79,6 +79,7 @@ __all__ = [
     "sign",
     "sign_",
     "silu",
+    "silu_",
     "silu_backward",
     "sin",
     "sin_",
@@ -1756,6 +1757,16 @@ def _silu_default(op, self):
             if none_of(self.is_complex())
             else grad * torch.ops.aten.conj_physical(self.sigmoid() * (1 + self * (1 - self.sigmoid())))
         }
+
+
+@_lib.operator("silu_(Tensor(a!) self) -> Tensor(a!)", tags="pointwise", overlap_check=("Internal", "Partial"))
+def silu_(op, self):
+    """The in-place variant of ``silu``."""
+    op.check(
+        can_cast(result_type(self, 1.0), self.dtype),
+        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self.copy_(torch.ops.aten.silu(self.clone())))
 
 
 @_lib.operator(

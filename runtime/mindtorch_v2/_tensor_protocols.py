@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 def contains(tensor: Tensor, value: Any) -> bool:
     """Whether any element equals ``value`` (a number, or a tensor that broadcasts)."""
     if not isinstance(value, (Tensor, int, float, complex)):
-        raise RuntimeError(
-            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value).__name__}."
-        )
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value)}.")
     return bool((tensor == value).any().item())
 
 

@@ -67,8 +67,8 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x * sigmoid(x)."""
-    result: Tensor = ops.aten.silu(input)
-    return input.copy_(result) if inplace else result
+    result: Tensor = ops.aten.silu_(input) if inplace else ops.aten.silu(input)
+    return result
 
 
 def sigmoid(input: Tensor) -> Tensor:
