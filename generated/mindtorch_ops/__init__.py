@@ -335,6 +335,7 @@ on_first_use(
             aten::_fused_sgd_:f
         """,
         "functional": """
+            aten::_clone_in_rows:f
             aten::alias_copy:f
             aten::as_strided_copy:f
             aten::as_strided_scatter:fm
@@ -621,6 +622,10 @@ on_first_use(
             aten::vdot:fm
         """,
         "random": """
+            aten::_dirichlet_grad:f
+            aten::_sample_dirichlet:f
+            aten::_standard_gamma:f
+            aten::_standard_gamma_grad:f
             aten::bernoulli:fm
             aten::bernoulli_:m
             aten::binomial:f

@@ -84,7 +84,7 @@ def _native_layer_norm_default(op, input, normalized_shape, weight, bias, eps):
     )
     op.check(
         input.is_floating_point(),
-        message=f'"native_layer_norm" not implemented for {input.dtype}',
+        message=f"\"native_layer_norm\" not implemented for {input.dtype}",
         error=NotImplementedError,
     )
     value_2 = input.dtype if weight is None else weight.dtype
@@ -130,6 +130,7 @@ def _native_layer_norm_default(op, input, normalized_shape, weight, bias, eps):
         )
     else:
         op.python("mindtorch_v2.kernels.layer_normalization:native_layer_norm")
+    op.python("mindtorch_v2.kernels.npu_rows:native_layer_norm", device="NPU")
     op.backward(
         "mindtorch_v2.kernels.layer_normalization:native_layer_norm_gradient",
         setup_context="mindtorch_v2.kernels.layer_normalization:native_layer_norm_setup",
@@ -156,6 +157,7 @@ def _native_layer_norm_out(op):
 def native_layer_norm_backward(op):
     """The gradients of `native_layer_norm` that are asked for."""
     op.python("mindtorch_v2.kernels.layer_normalization:native_layer_norm_backward")
+    op.python("mindtorch_v2.kernels.npu_rows:native_layer_norm_backward", device="NPU")
     op.python("mindtorch_v2.kernels.layer_normalization:native_layer_norm_backward_fake", device="Meta")
     op.backward(
         "mindtorch_v2.kernels.layer_normalization:native_layer_norm_second_gradient",

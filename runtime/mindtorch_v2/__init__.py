@@ -120,7 +120,10 @@ inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 # Imported when first used: a script that needs none of them starts without them.
 _LAZY = frozenset(
     [
+        "_custom_op",
+        "_custom_ops",
         "_dynamo",
+        "_library",
         "_subclasses",
         "accelerator",
         "amp",
@@ -128,9 +131,11 @@ _LAZY = frozenset(
         "cpu",
         "cuda",
         "distributed",
+        "distributions",
         "drop_in",
         "fft",
         "func",
+        "functional",
         "fx",
         "jit",
         "linalg",
@@ -143,6 +148,7 @@ _LAZY = frozenset(
         "profiler",
         "serialization",
         "signal",
+        "sparse",
         "special",
         "testing",
         "torch_version",

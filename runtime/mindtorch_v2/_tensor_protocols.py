@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 def contains(tensor: Tensor, value: Any) -> bool:
     """Whether any element equals ``value`` (a number, or a tensor that broadcasts)."""
     if not isinstance(value, (Tensor, int, float, complex)):
-        raise RuntimeError(
-            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value).__name__}."
-        )
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value)}.")
     return bool((tensor == value).any().item())
 
 
@@ -108,7 +106,7 @@ def deepcopy(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
     if id(tensor) in memo:
         found: Tensor = memo[id(tensor)]
         return found
-    wraps = hasattr(type(tensor), "__torch_dispatch__")  # what has its memory in other tensors
+    wraps = _core.defines_dispatch(type(tensor))  # what has its memory in other tensors
     data = tensor.detach().clone() if wraps else _over_copied_memory(tensor.detach(), memo)
     result: Tensor = Tensor._make_subclass(type(tensor), data, tensor.requires_grad)
     memo[id(tensor)] = result
@@ -145,7 +143,7 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     The storage is stored once, whole, for all tensors of a pickle that share it.
     """
     data = tensor.detach()
-    if hasattr(type(tensor), "__torch_dispatch__"):  # what has its memory in other tensors
+    if _core.defines_dispatch(type(tensor)):  # what has its memory in other tensors
         data = data.cpu().clone()
     part = data.untyped_storage(), data.storage_offset(), tuple(data.shape), tuple(data.stride())
     return rebuild_tensor, (type(tensor), data.dtype, *part, tensor.requires_grad, dict(vars(tensor)))

@@ -13,7 +13,7 @@ from mindtorch_v2._core cimport (
     run_backend, where,
 )
 
-from mindtorch_v2._core import broadcast_shapes, common_dtype
+from mindtorch_v2._core import broadcast_shapes, common_dtype, scalar_types
 
 cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
     pass
@@ -41,13 +41,6 @@ cdef dict C_STATUS = {
     MT_ERROR_OVERFLOW: "a number that its dtype cannot hold",
     MT_ERROR_PROBABILITY: "a probability that is not between 0 and 1",
     MT_ERROR_TARGET: "a target that is no class",
-}
-
-# PyTorch's names of dtypes in what its kernels say.
-cdef dict SCALAR_TYPES = {
-    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
-    "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
 }
 
 # C's names of types where a number does not fit one.
@@ -181,7 +174,7 @@ cdef str index_out_of_range(OpOverload op, Bound* bound):
 
 
 cdef str scalar_type(dtype dt):
-    return f"'{SCALAR_TYPES.get(dt.name, dt.name)}'"
+    return f"'{scalar_types.get(dt.name, dt.name)}'"
 
 
 cdef object not_implemented(OpOverload op, list given):

@@ -362,6 +362,12 @@ def native_batch_norm_second_gradient(ctx: Any, *grads: Tensor | None) -> tuple[
 
 def _kept_call(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...], training: bool) -> None:
     input, weight, bias, mean, var = inputs
+    for name, running in (("running_mean", mean), ("running_var", var)):
+        if running is not None and running.requires_grad:
+            raise RuntimeError(
+                f"The function 'native_batch_norm' is not differentiable with respect to argument '{name}'. This input "
+                "cannot have requires_grad True."
+            )
     ctx.training, ctx.has_bias = training, bias is not None
     ctx.mark_non_differentiable(*output[1:])
     ctx.save_for_backward(input, weight, *((None, None) if training else (mean, var)), output[1], output[2])

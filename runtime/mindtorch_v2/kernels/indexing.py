@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._frames import user_stacklevel
 from .._ops import ops
 from ._contexts import saves
 from ._native import native
@@ -38,6 +40,11 @@ _HALVES = _core.dtypes["float16"], _BF16
 _BLOCK = 1 << 20  # elements that NumPy looks through at a time
 _I32, _I64 = _core.dtypes["int32"], _core.dtypes["int64"]
 _CPU = _core.device("cpu")
+_EXPANDED = (
+    "Use of index_put_ on expanded tensors is deprecated: what is written to one element is written to others, too. "
+    "Please clone() the tensor before. This also applies to tensor[indices] = tensor."
+)
+_BYTES_AS_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 _COPIED = 4096  # bytes: to copy them costs less than to ask NumPy for their address
 
 
@@ -73,6 +80,8 @@ def _keys(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
                 raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
             keys.append(_bits(index))
         elif index.dtype in (_BOOL, _U8):
+            if index.dtype is _U8:
+                warnings.warn(_BYTES_AS_MASK, stacklevel=user_stacklevel())
             keys += _mask_keys(self, index, len(keys))
         else:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
@@ -132,6 +141,8 @@ def _mask_keys(self: Tensor, mask: Tensor, first: int) -> list[Any]:
 
 
 def _check_indices(array: Any, d: int, size: int) -> None:
+    if array.size and not size:
+        raise IndexError("index is out of bounds for dimension with size 0")
     if array.size and not (-size <= array.min() and array.max() < size):
         wrong = array[(array < -size) | (array >= size)].flat[0]
         raise IndexError(f"index {wrong} is out of bounds for dimension {d} with size {size}")
@@ -164,12 +175,9 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     """``values`` written, or with ``accumulate`` added, at index tensors or masks."""
     import numpy as np
 
+    if any(step == 0 and size > 1 for size, step in zip(self.shape, self.stride(), strict=True)):
+        warnings.warn(_EXPANDED, stacklevel=user_stacklevel())
     keys = _keys(self, indices)
-    if self.dtype is not values.dtype:
-        raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {self.dtype} for the destination and "
-            f"{values.dtype} for the source."
-        )
     picked = _picked(self, keys)
     given = tuple(values.shape)
     if values.numel() == 1 and not accumulate and _is_one_mask(indices):
@@ -178,6 +186,11 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
             f"result of shape {list(picked)}"
+        )
+    if self.dtype is not values.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {_core.scalar_types[self.dtype.name]} "
+            f"for the destination and {_core.scalar_types[values.dtype.name]} for the source."
         )
     if _picks_nothing(self, keys):
         return self
