@@ -290,11 +290,13 @@ def peak(module: str, pairs: Iterable[Pair]) -> float:
 
 def _peaks() -> Result:
     """The most memory of the whole list, a process a side."""
-    found = []
-    for module in ("mindtorch_v2", "torch"):
+
+    def measured_apart(module: str) -> float:
         command = [sys.executable, "-m", "benchmarks.kernel_times", "--peak", module]
-        found.append(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
-    return Result(f"kernels, peak memory of {len(PAIRS)}", *found, "torch", 1.0, mebibytes)
+        return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+    ours, peer = measured_apart("mindtorch_v2"), measured_apart("torch")
+    return Result(f"kernels, peak memory of {len(PAIRS)}", ours, peer, "torch", 1.0, mebibytes)
 
 
 def results() -> list[Result]:
