@@ -1,12 +1,14 @@
 """CPU kernels against PyTorch's: 80 calls at the sizes of models, both sides in one process that is pinned to cores.
 
 ``python -m benchmarks.kernel_times [TEXT] [--threads N]`` prints a line a pair, of those whose name has the text in it:
-microseconds of either, their ratio, and the geometric mean below. Data are the same numbers on both sides.
+microseconds of either, their ratio, and the geometric mean below. Data are the same numbers on both sides. With
+``--peak MODULE``, ``torch`` or ``mindtorch_v2``, it prints the most memory that the calls need with that module alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import math
 import os
 import statistics
@@ -15,9 +17,10 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from benchmarks.report import Result, duration
+from benchmarks.report import Result, duration, mebibytes
 from benchmarks.timing import paired
 
 __all__ = ["PAIRS", "Pair", "results"]
@@ -266,8 +269,38 @@ def compare(threads: int, pairs: Iterable[Pair]) -> Iterator[tuple[str, float, f
         yield pair.name, *measured(pair, mindtorch_v2, torch, clock)
 
 
+def _memory(field: str) -> float:
+    """A line of the process's memory, ``VmRSS`` or ``VmHWM``, in MiB."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024
+
+
+def peak(module: str, pairs: Iterable[Pair]) -> float:
+    """MiB that data and calls of the pairs need at most, one after the other, beyond what the process started with."""
+    torch = importlib.import_module(module)
+    torch.set_num_threads(1)
+    started = _memory("VmRSS")
+    for pair in pairs:
+        call = pair.make(torch)
+        call()
+        call()
+        del call
+    return _memory("VmHWM") - started
+
+
+def _peaks() -> Result:
+    """The most memory of the whole list, a process a side."""
+
+    def measured_apart(module: str) -> float:
+        command = [sys.executable, "-m", "benchmarks.kernel_times", "--peak", module]
+        return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+    ours, peer = measured_apart("mindtorch_v2"), measured_apart("torch")
+    return Result(f"kernels, peak memory of {len(PAIRS)}", ours, peer, "torch", 1.0, mebibytes)
+
+
 def results() -> list[Result]:
-    """All pairs with one thread and with two, in a process each; the last line of each is their geometric mean."""
+    """All pairs with one thread and with two, in a process each, and their geometric means; the peak of memory."""
     found = []
     for threads in (1, 2):
         command = [sys.executable, "-m", "benchmarks.kernel_times", "--threads", str(threads), "--plain"]
@@ -279,7 +312,7 @@ def results() -> list[Result]:
         mean = statistics.geometric_mean([ours / peer for _, ours, peer in times])
         text = f"kernels, geometric mean of {len(times)}, {counted}"
         found.append(Result(text, mean, None, "", MEAN_LIMIT, lambda figure: f"{figure:.2f}"))
-    return found
+    return [*found, _peaks()]
 
 
 def main() -> None:
@@ -288,9 +321,14 @@ def main() -> None:
     parser.add_argument("text", nargs="?", default="", help="the pairs whose names contain this")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--plain", action="store_true", help="seconds, with tabs between, for programs")
+    parser.add_argument("--peak", metavar="MODULE", help="MiB that the pairs need at most with this module")
     options = parser.parse_args()
+    pairs = [pair for pair in PAIRS if options.text in pair.name]
+    if options.peak:
+        print(f"{peak(options.peak, pairs):.1f}")
+        return
     ratios = []
-    for name, ours, peer in compare(options.threads, [pair for pair in PAIRS if options.text in pair.name]):
+    for name, ours, peer in compare(options.threads, pairs):
         ratios.append(ours / peer)
         line = (
             f"{name}\t{ours}\t{peer}"

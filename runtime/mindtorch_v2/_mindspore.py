@@ -7,7 +7,7 @@ import importlib.util
 import sys
 from typing import Any
 
-__all__ = ["available", "how_to_get_it", "mindspore"]
+__all__ = ["available", "how_to_get_it", "in_use", "mindspore"]
 
 _LAST_PYTHON = (3, 12)  # the last one that MindSpore 2.10.0, which pyproject.toml names, has wheels for
 
@@ -16,6 +16,11 @@ _LAST_PYTHON = (3, 12)  # the last one that MindSpore 2.10.0, which pyproject.to
 def available() -> bool:
     """Whether mindspore is installed."""
     return importlib.util.find_spec("mindspore") is not None
+
+
+def in_use() -> bool:
+    """Whether the program has imported mindspore: to do so takes a second, and 400 MB."""
+    return sys.modules.get("mindspore") is not None
 
 
 def mindspore(user: str) -> Any:

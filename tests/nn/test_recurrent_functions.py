@@ -61,6 +61,16 @@ def test_parameters_are_counted() -> None:
             torch.lstm_cell(x[0], [h[0]], torch.ones(16, 3), torch.ones(16, 4))
 
 
+@pytest.mark.parametrize(
+    ("x", "state", "words"),
+    [((2, 4), (2, 4), "input_size"), ((2, 3), (1, 4), "batch size"), ((2, 3), (2, 5), "hidden_size")],
+)
+def test_cells_fit_their_weights(x: tuple[int, int], state: tuple[int, int], words: str) -> None:
+    for torch in (pytorch, ours):
+        with pytest.raises(RuntimeError, match=words):
+            torch.gru_cell(torch.ones(*x), torch.ones(*state), torch.ones(12, 3), torch.ones(12, 4))
+
+
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 def test_the_loss_of_a_layer_in_parts_is_that_of_the_whole(reduction: str) -> None:
     torch = ours

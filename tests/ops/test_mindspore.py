@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 
@@ -26,10 +27,17 @@ def matrices(*shapes: tuple[int, ...]) -> list[np.ndarray]:
     return [rng.standard_normal(shape).astype("f4") for shape in shapes]
 
 
-def test_small_work_never_imports_it(child_env: dict[str, str]) -> None:
+@pytest.fixture(autouse=True, scope="module")
+def _in_use() -> None:
+    """Products are MindSpore's where the program has imported it."""
+    importlib.import_module("mindspore")
+
+
+@pytest.mark.parametrize("size", [64, 300])
+def test_work_never_imports_it(child_env: dict[str, str], size: int) -> None:
     code = (
         "import sys, mindtorch_v2 as torch\n"
-        "x = torch.randn(64, 64, requires_grad=True)\n"
+        f"x = torch.randn({size}, {size}, requires_grad=True)\n"
         "(x @ x).sum().backward()\n"
         "assert 'mindspore' not in sys.modules\n"
     )
@@ -61,7 +69,7 @@ def test_batches_and_bias() -> None:
 def test_threads_compute_large_products_at_once(child_env: dict[str, str]) -> None:
     """One after another inside of MindSpore, where two at a time end the process; the first call is a thread's, too."""
     code = (
-        "import threading, mindtorch_v2 as torch\n"
+        "import threading, mindspore, mindtorch_v2 as torch\n"
         "x, sums = torch.ones(256, 256), []\n"
         "def work():\n"
         "    sums.extend((x @ x).sum().item() for _ in range(100))\n"

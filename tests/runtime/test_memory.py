@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 import weakref
 from collections.abc import Callable, Iterator
@@ -334,3 +335,19 @@ def test_a_deep_graph_of_functions_in_a_thread_with_a_small_stack() -> None:
     finally:
         threading.stack_size(size)
     assert results == [1.0]
+
+
+def test_memory_that_is_kept_makes_room_for_more(child_env: dict[str, str]) -> None:
+    """160 MiB that were freed, then 240 at once: the process never has both."""
+    code = (
+        "import mindtorch_v2 as torch\n"
+        "def memory(field):\n"
+        "    lines = open('/proc/self/status').read().splitlines()\n"
+        "    return next(int(line.split()[1]) for line in lines if line.startswith(field)) >> 10\n"
+        "started = memory('VmRSS')\n"
+        "several = [torch.ones(10 << 20) for _ in range(4)]\n"
+        "del several\n"
+        "whole = torch.ones(60 << 20)\n"
+        "assert memory('VmHWM') - started < 300, memory('VmHWM') - started\n"
+    )
+    subprocess.run([sys.executable, "-c", code], env=child_env, check=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
-from .._mindspore import available, mindspore
+from .._mindspore import in_use, mindspore
 from ._native import native
 
 __all__ = ["addmm", "calls", "matmul", "primitive"]
@@ -106,8 +106,11 @@ def _is_transposed(tensor: Tensor) -> bool:
 
 
 def matmul(self: Tensor, mat2: Tensor) -> Tensor:
-    """The product of two large matrices, or of two batches of them: MindSpore's, or our own without MindSpore."""
-    if not available() or self.numel() == 0 or mat2.numel() == 0:
+    """The product of two large matrices, or of two batches of them: MindSpore's where the program uses it.
+
+    Both take as long, so that MindSpore, which needs a second and much memory to be imported, is not for their sake.
+    """
+    if not in_use() or self.numel() == 0 or mat2.numel() == 0:
         out = _core.alloc((*self.shape[:-1], mat2.shape[-1]), self.dtype, self.device)
         native("mt_matmul", "desc", "desc", "desc")(self, mat2, out)
         return out
@@ -119,6 +122,11 @@ def matmul(self: Tensor, mat2: Tensor) -> Tensor:
 
 def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any, alpha: Any) -> Tensor:
     """beta * self + alpha * mat1 @ mat2 of large matrices."""
+    if not in_use() or not mat1.numel() or not mat2.numel():
+        out = _core.alloc((mat1.shape[0], mat2.shape[1]), mat1.dtype, mat1.device)
+        run = native("mt_addmm", "desc", "desc", "desc", "desc", "f64", "f64")
+        run(self.expand(out.shape), mat1, mat2, out, float(beta), float(alpha))
+        return out
     product = matmul(mat1, mat2)
     if alpha != 1:
         product.mul_(alpha)
