@@ -67,6 +67,7 @@ class LRScheduler:
     """
 
     _last_lr: list[Any]
+    _needs_metrics = False  # whether `step` is told a figure, which a schedule of schedules has not
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         self.optimizer = checked_optimizer(optimizer)
@@ -468,6 +469,13 @@ def _same_optimizer(self: Any, schedulers: Sequence[Any], optimizer: Any) -> Non
     for at, scheduler in enumerate(schedulers):
         if not hasattr(scheduler, "optimizer"):
             raise TypeError(f"{type(self).__name__} at index {at} should have `optimizer` as its attribute.")
+        if getattr(scheduler, "_needs_metrics", False):
+            raise ValueError(
+                f"{type(self).__name__} does not support `{type(scheduler).__name__}` scheduler as it requires "
+                "additional "
+                f"kwargs to be specified when calling `step`, but got one at index {at} in the given schedulers "
+                "sequence."
+            )
         if scheduler.optimizer is not optimizer:
             raise ValueError(
                 f"{type(self).__name__} expects all schedulers to belong to the same optimizer, but got scheduler "

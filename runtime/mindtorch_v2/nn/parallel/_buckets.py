@@ -14,6 +14,7 @@ from typing import Any
 
 from ..._core import Tensor, dtypes
 from ..._creation import zeros
+from ..._ops import ops
 from ...autograd import no_grad
 from ...autograd.graph import get_gradient_edge
 from ...distributed._collectives import all_reduce
@@ -145,8 +146,8 @@ class Reducer:
                     self._of[one].views[one].zero_()
                     self._of[one].waiting.discard(one)
             grad = self.params[place].grad
-            if grad is not None and grad is not bucket.views[place]:
-                bucket.views[place].copy_(grad)
+            if grad is not None:
+                ops.aten.div(grad, self.group.size(), out=bucket.views[place])
             bucket.waiting.discard(place)
             self._send()
             if self._next == len(self.buckets):
@@ -159,7 +160,6 @@ class Reducer:
                 break
         while self._next < len(self.buckets) and not self.buckets[self._next].waiting:
             bucket = self.buckets[self._next]
-            bucket.memory.div_(self.group.size())
             bucket.work = all_reduce(bucket.memory, group=self.group, async_op=True)
             self._next += 1
 
