@@ -337,6 +337,26 @@ def other_modules(rank: int) -> None:
 
 
 @check
+def synchronised_statistics(rank: int) -> None:
+    """Two processes with half a batch each normalise, and learn, as one with the whole."""
+    torch.manual_seed(4)
+    one, batch, weights = nn.BatchNorm2d(3), torch.randn(6, 3, 4, 5) * 2 + 1, torch.randn(6, 3, 4, 5)
+    several = nn.SyncBatchNorm.convert_sync_batchnorm(pickle.loads(pickle.dumps(one)))
+    part = slice(4) if rank == 0 else slice(4, 6)  # not as many in both
+    whole, mine = batch.clone().requires_grad_(), batch[part].clone().requires_grad_()
+    expected, found = one(whole), several(mine)
+    (expected * weights).sum().backward()
+    (found * weights[part]).sum().backward()
+    assert torch.allclose(found, expected[part], atol=1e-5)
+    assert torch.allclose(mine.grad, whole.grad[part], atol=1e-5)
+    dist.all_reduce(several.weight.grad)
+    assert torch.allclose(several.weight.grad, one.weight.grad, rtol=1e-4)
+    for name, buffer in one.named_buffers():
+        assert torch.allclose(dict(several.named_buffers())[name], buffer, rtol=1e-5), name
+    assert torch.allclose(several.eval()(batch), one.eval()(batch), atol=1e-5)
+
+
+@check
 def samplers(rank: int) -> None:
     sampler = torch.utils.data.DistributedSampler(range(6), shuffle=False)
     assert [*sampler] == [rank, rank + 2, rank + 4]

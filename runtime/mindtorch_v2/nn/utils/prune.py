@@ -49,10 +49,11 @@ def _check_amount(amount: Any) -> None:
 def _count(amount: Any, size: int) -> int:
     """How many of ``size`` elements a share or a number of them are. Raises ValueError for more than there are."""
     if not isinstance(amount, numbers.Integral):
-        return round(amount * size)
-    if amount > size:
+        return round(float(amount) * size)
+    count = int(amount)
+    if count > size:
         raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
-    return int(amount)
+    return count
 
 
 def _check_dim(t: Tensor, dim: int) -> None:
@@ -213,9 +214,9 @@ class PruningContainer(BasePruningMethod):
             left = tuple([slice(None)] * t.dim())
         else:
             raise ValueError(f"Unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
-        mask = mask.detach().clone()
-        mask[left] = method.compute_mask(t[left], default_mask=mask[left]).to(mask.dtype)
-        return mask
+        chosen: Tensor = mask.detach().clone()
+        chosen[left] = method.compute_mask(t[left], default_mask=mask[left]).to(mask.dtype)
+        return chosen
 
 
 class Identity(BasePruningMethod):
@@ -238,7 +239,7 @@ class RandomUnstructured(_OfAmount):
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """By a random number for each."""
         count = _count(self.amount, t.nelement())
-        mask = default_mask.clone()
+        mask: Tensor = default_mask.clone()
         if count:
             chosen = rand_like(t).view(-1).topk(k=count).indices
             mask.view(-1)[chosen] = 0
@@ -251,7 +252,7 @@ class L1Unstructured(_OfAmount):
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """By absolute value."""
         count = _count(self.amount, t.nelement())
-        mask = default_mask.clone()
+        mask: Tensor = default_mask.clone()
         if count:
             chosen = ops.aten.abs(t).view(-1).topk(k=count, largest=False).indices
             mask.view(-1)[chosen] = 0
