@@ -198,7 +198,7 @@ def all_gather_into_tensor(
         return None
     if output_tensor.numel() != mine.size() * input_tensor.numel():
         raise RuntimeError(
-            f"all_gather_into_tensor: output tensor size must be equal to world_size times input tensor size: expected "
+            "all_gather_into_tensor: output tensor size must be equal to world_size times input tensor size: expected "
             f"{mine.size() * input_tensor.numel()} elements, got {output_tensor.numel()}"
         )
     call = Call("all_gather_into_tensor", mine)
@@ -297,7 +297,7 @@ def reduce_scatter_tensor(
         return None
     if input.numel() != mine.size() * output.numel():
         raise RuntimeError(
-            f"reduce_scatter_tensor: input tensor must be the same size as output size times world size: expected "
+            "reduce_scatter_tensor: input tensor must be the same size as output size times world size: expected "
             f"{mine.size() * output.numel()} elements, got {input.numel()}"
         )
     call = Call("reduce_scatter_tensor", mine, reduces=True)

@@ -79,8 +79,8 @@ class LRScheduler:
                 raise KeyError(
                     f"param 'initial_lr' is not specified in param_groups[{number}] when resuming an optimizer with "
                     "last_epoch >= 0.\nThis typically happens when:\n1. You're trying to resume training from a "
-                    "checkpoint but haven't properly loaded the optimizer state\n2. You're using last_epoch >= 0 for a "
-                    "fresh training run (not recommended)"
+                    "checkpoint but haven't properly loaded the optimizer state\n2. You're using last_epoch >= 0 for "
+                    "a fresh training run (not recommended)"
                 )
         self.base_lrs: list[Any] = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
@@ -472,9 +472,8 @@ def _same_optimizer(self: Any, schedulers: Sequence[Any], optimizer: Any) -> Non
         if getattr(scheduler, "_needs_metrics", False):
             raise ValueError(
                 f"{type(self).__name__} does not support `{type(scheduler).__name__}` scheduler as it requires "
-                "additional "
-                f"kwargs to be specified when calling `step`, but got one at index {at} in the given schedulers "
-                "sequence."
+                f"additional kwargs to be specified when calling `step`, but got one at index {at} in the given "
+                "schedulers sequence."
             )
         if scheduler.optimizer is not optimizer:
             raise ValueError(

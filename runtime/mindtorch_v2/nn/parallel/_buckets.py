@@ -104,14 +104,11 @@ class Reducer:
         missing = [self.names[place] for bucket in self.buckets for place in sorted(bucket.waiting)]
         raise RuntimeError(
             "Expected to have finished reduction in the prior iteration before starting a new one. This error "
-            "indicates "
-            "that your module has parameters that were not used in producing loss. You can enable unused parameter "
-            "detection by passing the keyword argument `find_unused_parameters=True` to "
+            "indicates that your module has parameters that were not used in producing loss. You can enable unused "
+            "parameter detection by passing the keyword argument `find_unused_parameters=True` to "
             "`torch.nn.parallel.DistributedDataParallel`, and by making sure all `forward` function outputs "
-            "participate "
-            "in calculating loss. Parameters which did not receive grad for rank "
-            f"{self.group.ranks[self.group.rank()]}: "
-            f"{', '.join(missing)}"
+            "participate in calculating loss. Parameters which did not receive grad for rank "
+            f"{self.group.ranks[self.group.rank()]}: {', '.join(missing)}"
         )
 
     def _unreachable(self, outputs: Sequence[Tensor]) -> set[int]:
@@ -134,10 +131,9 @@ class Reducer:
         bucket = self._of[place]
         if place not in bucket.waiting:
             raise RuntimeError(
-                f"Expected to mark a variable ready only once: the gradient of {self.names[place]} came again. "
-                "Either the "
-                "parameter is shared by several backward passes of one forward (reentrant checkpoints), or it was said "
-                "to be unused"
+                f"Expected to mark a variable ready only once: the gradient of {self.names[place]} came again. Either "
+                "the parameter is shared by several backward passes of one forward (reentrant checkpoints), or it was "
+                "said to be unused"
             )
         with no_grad():
             if not self._begun:

@@ -59,8 +59,8 @@ def _count(amount: Any, size: int) -> int:
 def _check_dim(t: Tensor, dim: int) -> None:
     if t.dim() <= 1:
         raise ValueError(
-            "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
-            f"{t.shape} with {t.dim()} dims"
+            f"Structured pruning can only be applied to multidimensional tensors. Found tensor of shape {t.shape} "
+            f"with {t.dim()} dims"
         )
     if dim >= t.dim():
         raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
@@ -184,8 +184,8 @@ class PruningContainer(BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method is not None and self._tensor_name != method._tensor_name:
             raise ValueError(
-                "Can only add pruning methods acting on the parameter named "
-                f"'{self._tensor_name}' to PruningContainer {self}. Found '{method._tensor_name}'"
+                f"Can only add pruning methods acting on the parameter named '{self._tensor_name}' to "
+                f"PruningContainer {self}. Found '{method._tensor_name}'"
             )
         self._pruning_methods += (method,)
 
