@@ -279,6 +279,17 @@ def gradients_are_those_of_one_bit_for_bit(rank: int) -> None:
 
 
 @check
+def buckets_leave_while_backward_goes_on(rank: int) -> None:
+    model = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3)), bucket_cap_mb=1e-5)
+    sent: list[list[bool]] = []
+    first = model.module[0].weight
+    first.register_hook(lambda grad: sent.append([one.work is not None for one in model.reducer.buckets]))
+    model(torch.ones(2, 3)).sum().backward()
+    assert sum(sent[0]) >= 2, sent  # those of the second layer, before the first one's gradients are there
+    assert not sent[0][-1]
+
+
+@check
 def the_first_processs_state_is_everyones(rank: int) -> None:
     torch.manual_seed(rank)
     model = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)))
