@@ -289,7 +289,6 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-
 class _EnableTorchFunction:
     """While it lives, ``__torch_function__`` is called, whatever switched it off before."""
 

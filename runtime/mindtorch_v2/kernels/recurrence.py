@@ -16,6 +16,7 @@ __all__ = [
     "State",
     "Step",
     "Weights",
+    "check_cell",
     "gru",
     "gru_cell",
     "gru_packed",
@@ -248,24 +249,45 @@ def rnn_relu_packed(data: Tensor, batch_sizes: Tensor, hx: Tensor, *options: Any
     return _RELU.run_packed(data, batch_sizes, (hx,), *options)
 
 
+def check_cell(input: Tensor, state: Sequence[Tensor], weight_ih: Tensor | None, weight_hh: Tensor | None) -> None:
+    """Raises RuntimeError where the input (N, I) and the state, each (N, H), do not fit one another and the weights."""
+    if weight_ih is None or weight_hh is None:  # which the operators have
+        raise TypeError("a cell needs the weights of its input and of its state")
+    if input.size(1) != weight_ih.size(1):
+        raise RuntimeError(f"input has inconsistent input_size: got {input.size(1)} expected {weight_ih.size(1)}")
+    for index, hidden in enumerate(state):
+        if hidden.size(0) != input.size(0):
+            raise RuntimeError(
+                f"Input batch size {input.size(0)} doesn't match hidden{index} batch size {hidden.size(0)}"
+            )
+        if hidden.size(1) != weight_hh.size(1):
+            raise RuntimeError(
+                f"hidden{index} has inconsistent hidden_size: got {hidden.size(1)}, expected {weight_hh.size(1)}"
+            )
+
+
 def lstm_cell(input: Tensor, hx: Sequence[Tensor], *weights: Tensor | None) -> tuple[Tensor, Tensor]:
     """The state and the memory after a step; RuntimeError where ``hx`` has not both from before."""
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
+    check_cell(input, hx, *weights[:2])
     shown, memory = lstm_step(input, tuple(hx), weights)
     return shown, memory
 
 
 def gru_cell(input: Tensor, hx: Tensor, *weights: Tensor | None) -> Tensor:
     """The state after a step."""
+    check_cell(input, (hx,), *weights[:2])
     return gru_step(input, (hx,), weights)[0]
 
 
 def rnn_tanh_cell(input: Tensor, hx: Tensor, *weights: Tensor | None) -> Tensor:
     """The state after a step."""
+    check_cell(input, (hx,), *weights[:2])
     return tanh_step(input, (hx,), weights)[0]
 
 
 def rnn_relu_cell(input: Tensor, hx: Tensor, *weights: Tensor | None) -> Tensor:
     """The state after a step."""
+    check_cell(input, (hx,), *weights[:2])
     return relu_step(input, (hx,), weights)[0]

@@ -6,6 +6,7 @@ import warnings
 
 from .._argument_types import names_wrong_types
 from .._core import Tensor
+from .._frames import user_stacklevel
 from .._ops import ops
 
 __all__ = [
@@ -43,7 +44,7 @@ def _warn_of_dims(name: str, dims: int, expected: str, spatial: int) -> None:
         f"to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel dimension, "
         "and an optional "
         f"batch dimension (i.e. {expected} inputs).",
-        stacklevel=4,
+        stacklevel=user_stacklevel(),
     )
 
 
@@ -77,7 +78,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
             "future "
             "release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D "
             "channel-wise dropout behavior, please switch to using dropout1d instead.",
-            stacklevel=3,
+            stacklevel=user_stacklevel(),
         )
     return _channels(input, p, training, inplace, True)
 
@@ -120,7 +121,7 @@ def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, traini
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A sample of Gumbel's softmax; with ``hard`` 1 at its largest element, else 0, with the sample's gradient."""
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=3)
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=user_stacklevel())
     drawn = -ops.aten.empty_like(logits).exponential_().log()
     soft: Tensor = ((logits + drawn) / tau).softmax(dim)
     if not hard:

@@ -9,6 +9,7 @@ from typing import Any
 
 from .._argument_types import names_wrong_types
 from .._core import Tensor, broadcast_shapes
+from .._frames import user_stacklevel
 from .._functional import broadcast_tensors
 from .._ops import ops
 from . import _reduction
@@ -37,7 +38,7 @@ _NAMES = ("none", "mean", "sum")
 
 
 def _code(reduction: str, size_average: bool | None, reduce: bool | None) -> int:
-    return _reduction.code(_reduction.name(reduction, size_average, reduce, stacklevel=4))
+    return _reduction.code(_reduction.name(reduction, size_average, reduce))
 
 
 def _named(reduction: str, message: str) -> int:
@@ -53,7 +54,7 @@ def _pair(input: Tensor, target: Tensor) -> tuple[Tensor, ...]:
         warnings.warn(
             f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will "
             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=4,
+            stacklevel=user_stacklevel(),
         )
     return broadcast_tensors(input, target)
 
@@ -148,7 +149,7 @@ def kl_div(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
             "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
             "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
-            stacklevel=3,
+            stacklevel=user_stacklevel(),
         )
     by_batch = reduction == "batchmean" and not legacy
     chosen = _reduction.code("sum") if by_batch else _code(reduction, size_average, reduce)

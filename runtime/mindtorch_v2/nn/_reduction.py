@@ -6,13 +6,14 @@ import warnings
 from typing import Any
 
 from .._core import Tensor
+from .._frames import user_stacklevel
 
 __all__ = ["code", "name", "reduced"]
 
 _CODES = {"none": 0, "mean": 1, "sum": 2}
 
 
-def name(reduction: str, size_average: Any, reduce: Any, stacklevel: int = 3) -> str:
+def name(reduction: str, size_average: Any, reduce: Any) -> str:
     """``reduction``; or what ``size_average`` and ``reduce`` stand for where one is given, with a warning."""
     if size_average is None and reduce is None:
         return reduction
@@ -21,7 +22,7 @@ def name(reduction: str, size_average: Any, reduce: Any, stacklevel: int = 3) ->
     chosen = "none" if not summed else "mean" if averaged else "sum"
     warnings.warn(
         f"size_average and reduce args will be deprecated, please use reduction='{chosen}' instead.",
-        stacklevel=stacklevel,
+        stacklevel=user_stacklevel(),
     )
     return chosen
 
@@ -29,7 +30,10 @@ def name(reduction: str, size_average: Any, reduce: Any, stacklevel: int = 3) ->
 def code(reduction: str) -> int:
     """The number by which operators know a reduction. Raises ValueError for a name that there is not."""
     if reduction == "elementwise_mean":
-        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=3)
+        warnings.warn(
+            "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
+            stacklevel=user_stacklevel(),
+        )
         return 1
     if not isinstance(reduction, str) or reduction not in _CODES:
         raise ValueError(f"{reduction} is not a valid value for reduction")

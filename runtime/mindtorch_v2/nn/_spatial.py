@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core import Tensor
+from .._frames import user_stacklevel
 from .._ops import ops
 from . import _pooling
 from ._pooling import *  # noqa: F403
@@ -292,7 +293,9 @@ def upsample(
 ) -> Tensor:
     """`interpolate`, under its older name."""
     warnings.warn(
-        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", FutureWarning, stacklevel=2
+        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.",
+        FutureWarning,
+        stacklevel=user_stacklevel(),
     )
     return interpolate(input, size, scale_factor, mode, align_corners)
 
@@ -302,7 +305,7 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
     warnings.warn(
         "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.",
         FutureWarning,
-        stacklevel=2,
+        stacklevel=user_stacklevel(),
     )
     return interpolate(input, size, scale_factor, mode="nearest")
 
@@ -312,7 +315,7 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
     warnings.warn(
         "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",
         FutureWarning,
-        stacklevel=2,
+        stacklevel=user_stacklevel(),
     )
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
@@ -350,7 +353,7 @@ def _warn_of_corners(name: str) -> None:
     warnings.warn(
         f"Default {name} and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
         "align_corners=True if the old behavior is desired.",
-        stacklevel=3,
+        stacklevel=user_stacklevel(),
     )
 
 
@@ -376,7 +379,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         warnings.warn(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This "
             "is not an intended use case of affine_grid. See the documentation of affine_grid for details.",
-            stacklevel=2,
+            stacklevel=user_stacklevel(),
         )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {list(size)}")

@@ -276,7 +276,7 @@ class Softmin(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """softmin(input)."""
-        return functional.softmin(input, self.dim, _stacklevel=5)
+        return functional.softmin(input, self.dim)
 
     def extra_repr(self) -> str:
         """The dimension."""
@@ -290,7 +290,7 @@ class Softmax2d(Module):
         """softmax(input) over channels."""
         if input.dim() not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
-        return functional.softmax(input, -3, _stacklevel=5)
+        return functional.softmax(input, -3)
 
 
 class PReLU(Module):

@@ -7,6 +7,7 @@ import warnings
 from .._argument_types import names_wrong_types
 from .._core import Tensor
 from .._core import dtype as DType
+from .._frames import user_stacklevel
 from .._functional import broadcast_tensors
 from .._ops import ops
 from ..overrides import overridable
@@ -86,7 +87,7 @@ def tanh(input: Tensor) -> Tensor:
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension."""
     if dim is None:
-        dim = _implicit_dim("softmax", input, _stacklevel)
+        dim = _implicit_dim("softmax", input)
     result: Tensor = ops.aten.softmax(input, dim, dtype)
     return result
 
@@ -94,7 +95,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """The logarithm of `softmax`."""
     if dim is None:
-        dim = _implicit_dim("log_softmax", input, _stacklevel)
+        dim = _implicit_dim("log_softmax", input)
     result: Tensor = ops.aten.log_softmax(input, dim, dtype)
     return result
 
@@ -102,18 +103,18 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """`softmax` of the negative."""
     if dim is None:
-        dim = _implicit_dim("softmin", input, _stacklevel)
+        dim = _implicit_dim("softmin", input)
     result: Tensor = ops.aten.softmax(-input, dim, dtype)
     return result
 
 
-def _implicit_dim(name: str, input: Tensor, stacklevel: int) -> int:
+def _implicit_dim(name: str, input: Tensor) -> int:
     """The dimension of a softmax that was given none: 0 of none, 1 or 3 dimensions, else 1."""
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-        stacklevel=stacklevel,
+        stacklevel=user_stacklevel(),
     )
     return 0 if input.dim() in (0, 1, 3) else 1
 
@@ -140,7 +141,7 @@ def mse_loss(
 ) -> Tensor:
     """The squared difference, times ``weight`` where it is given, reduced."""
     pair = _same_sizes(input, target)
-    reduction = _reduction.name(reduction, size_average, reduce, stacklevel=4)
+    reduction = _reduction.name(reduction, size_average, reduce)
     if weight is not None:
         return _weighted((pair[0] - pair[1]).square(), weight, input, reduction)
     result: Tensor = ops.aten.mse_loss(*pair, _reduction.code(reduction))
@@ -158,7 +159,7 @@ def l1_loss(
 ) -> Tensor:
     """The magnitude of the difference, times ``weight`` where it is given, reduced."""
     pair = _same_sizes(input, target)
-    reduction = _reduction.name(reduction, size_average, reduce, stacklevel=4)
+    reduction = _reduction.name(reduction, size_average, reduce)
     if weight is not None:
         return _weighted((pair[0] - pair[1]).abs(), weight, input, reduction)
     chosen = _reduction.code(reduction)
@@ -201,7 +202,7 @@ def _same_sizes(input: Tensor, target: Tensor) -> tuple[Tensor, ...]:
     warnings.warn(
         f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely "
         "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-        stacklevel=4,
+        stacklevel=user_stacklevel(),
     )
     return broadcast_tensors(input, target)
 

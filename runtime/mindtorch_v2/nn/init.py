@@ -11,6 +11,7 @@ from .._argument_types import names_wrong_types
 from .._core import Tensor
 from .._creation import empty_like, randperm
 from .._creation import eye as identity
+from .._frames import user_stacklevel
 from .._generators import Generator
 from .._ops import ops
 from ..autograd import no_grad
@@ -107,7 +108,7 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
 def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
     """The standard deviation; None for a tensor without elements, which stays as it is, with a warning."""
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=4)
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=user_stacklevel())
         return None
     chosen = str(mode).lower()
     if chosen not in ("fan_in", "fan_out"):
@@ -207,7 +208,7 @@ def trunc_normal_(
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
             "The distribution of values may be incorrect.",
-            stacklevel=2,
+            stacklevel=user_stacklevel(),
         )
     below = [(1.0 + math.erf((end - mean) / std / math.sqrt(2.0))) / 2.0 for end in (a, b)]
     with no_grad():
@@ -301,7 +302,7 @@ def _old_name(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     def deprecated(*args: Any, **kwargs: Any) -> Tensor:
         message = f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`."
-        warnings.warn(message, FutureWarning, stacklevel=2)
+        warnings.warn(message, FutureWarning, stacklevel=user_stacklevel())
         return function(*args, **kwargs)
 
     deprecated.__name__ = deprecated.__qualname__ = old

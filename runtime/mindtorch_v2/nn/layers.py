@@ -290,7 +290,7 @@ class Softmax(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """softmax(input)."""
-        return functional.softmax(input, self.dim, _stacklevel=5)
+        return functional.softmax(input, self.dim)
 
     def extra_repr(self) -> str:
         """The dimension."""
@@ -302,7 +302,7 @@ class LogSoftmax(Softmax):
 
     def forward(self, input: Tensor) -> Tensor:
         """log_softmax(input)."""
-        return functional.log_softmax(input, self.dim, _stacklevel=5)
+        return functional.log_softmax(input, self.dim)
 
 
 class Dropout(Module):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from .._core import Tensor
 from .._core import dtype as DType
 from .._creation import empty, zeros
-from ..kernels.recurrence import STEPS, Recurrence, State, Step, gru_step, lstm_step, relu_step, tanh_step
+from ..kernels.recurrence import STEPS, Recurrence, State, Step, check_cell, gru_step, lstm_step, relu_step, tanh_step
 from . import init
 from .module import Module
 from .parameter import Parameter
@@ -74,21 +74,6 @@ class RNNCellBase(Module):
         check_cell(x, state, self.weight_ih, self.weight_hh)
         found = step(x, state, (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh))
         return tuple(each.squeeze(0) for each in found) if single else found
-
-
-def check_cell(input: Tensor, state: Sequence[Tensor], weight_ih: Tensor, weight_hh: Tensor) -> None:
-    """Raises RuntimeError where the input (N, I) and the state, each (N, H), do not fit one another and the weights."""
-    if input.size(1) != weight_ih.size(1):
-        raise RuntimeError(f"input has inconsistent input_size: got {input.size(1)} expected {weight_ih.size(1)}")
-    for index, hidden in enumerate(state):
-        if hidden.size(0) != input.size(0):
-            raise RuntimeError(
-                f"Input batch size {input.size(0)} doesn't match hidden{index} batch size {hidden.size(0)}"
-            )
-        if hidden.size(1) != weight_hh.size(1):
-            raise RuntimeError(
-                f"hidden{index} has inconsistent hidden_size: got {hidden.size(1)}, expected {weight_hh.size(1)}"
-            )
 
 
 def _draw(module: Module, size: int) -> None:

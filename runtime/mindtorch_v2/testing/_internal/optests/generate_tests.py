@@ -45,7 +45,9 @@ DEFAULT_TEST_UTILS = ["test_schema", "test_autograd_registration", "test_faketen
 DEPRECATED_DEFAULT_TEST_UTILS = [*DEFAULT_TEST_UTILS, "test_aot_dispatch_static"]
 STATUSES = {"success", "xfail", "skip"}
 VERSION = 1
-DESCRIPTION = "What is known to fail of the tests that generate_opcheck_tests makes: a status for each test, by operator."
+DESCRIPTION = (
+    "What is known to fail of the tests that generate_opcheck_tests makes: a status for each test, by operator."
+)
 
 Check = Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], Any]
 _active = threading.local()
@@ -81,7 +83,9 @@ class FailuresDict:
             return FailuresDict(path, {})
         found = json.loads(Path(path).read_text())
         if found.get("_version") != VERSION:
-            raise RuntimeError(f"{path}: a failures dict of version {found.get('_version')}; version {VERSION} is known")
+            raise RuntimeError(
+                f"{path}: a failures dict of version {found.get('_version')}; version {VERSION} is known"
+            )
         return FailuresDict(path, found["data"])
 
     def save(self) -> None:
