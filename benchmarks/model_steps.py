@@ -173,7 +173,7 @@ def trainer(torch: Any) -> dict[str, Any]:
             return {"input_ids": line, "attention_mask": torch.ones_like(line), "labels": line}
 
     # The checkpoint has NumPy's random state, which `torch.load` does not take without being told, in PyTorch neither.
-    state = [np.core.multiarray._reconstruct, np.ndarray, np.dtype, type(np.dtype("uint32"))]
+    state = [vars(np.core.multiarray)["_reconstruct"], np.ndarray, np.dtype, type(np.dtype("uint32"))]
     torch.serialization.add_safe_globals(state)
     torch.manual_seed(0)
     found: dict[str, Any] = {}

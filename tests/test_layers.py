@@ -216,7 +216,7 @@ def test_each_hook_is_filled_by_one_module(repo_root: Path, child_env: dict[str,
     assert len(filled) == len(set(filled))
     code = """
 import json
-import mindtorch_v2.func, mindtorch_v2.jit
+import mindtorch_v2.distributed, mindtorch_v2.func, mindtorch_v2.jit
 from mindtorch_v2 import _core, _hooks
 print(json.dumps([
     {n: getattr(table, n) is not None for n in dir(table) if not n.startswith("_") and n != "fill"}

@@ -181,6 +181,15 @@ OBJECTS = (
     "torch.nn.Linear(3, 3)",
     "torch.nn.Embedding(3, 2)",
     "torch.nn.DataParallel(torch.nn.Linear(2, 2))",
+    "torch.nn.utils.prune.PruningContainer()",
+    *(
+        f"torch.nn.utils.prune.{made}"
+        for made in ("BasePruningMethod()", "CustomFromMask(torch.ones(2))", "Identity()", "L1Unstructured(1)")
+    ),
+    *(
+        f"torch.nn.utils.prune.{made}"
+        for made in ("LnStructured(1, 2)", "RandomStructured(1)", "RandomUnstructured(1)")
+    ),
     "torch.nn.Flatten()",
     "torch.nn.Dropout()",
     "torch.nn.Identity()",

@@ -514,6 +514,14 @@ cdef inline bint is_overridden(Tensor t) noexcept:
 cdef object next_hook = 0
 
 
+def _restored_handle(dict hooks, id):
+    global next_hook
+    cdef RemovableHandle handle = RemovableHandle.__new__(RemovableHandle)
+    handle.hooks, handle.id = hooks, id
+    next_hook = max(next_hook, id + 1)             # keys of later hooks are new ones in that dict, too
+    return handle
+
+
 cdef class RemovableHandle:
     """Takes back a hook: ``handle.remove()``, or leaving ``with handle:``."""
     cdef dict hooks
@@ -527,6 +535,10 @@ cdef class RemovableHandle:
 
     def remove(self):
         self.hooks.pop(self.id, None)
+
+    def __reduce__(self):
+        """With its hooks: what was pickled together, a module and its handles, belongs together again."""
+        return _restored_handle, (self.hooks, self.id)
 
     def __enter__(self):
         return self

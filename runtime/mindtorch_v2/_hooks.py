@@ -24,6 +24,7 @@ class Hooks:
     apply_batched: Any = None  # (cls, args): `Function.apply` of batches; func._functions
     constructed: Any = None  # (make): a tensor of Python values in a trace; jit._reads
     left: Any = None  # (what, read): values that leave a trace; jit._reads
+    adding_up: Any = None  # (group): what adds a tensor up over processes, None for one; distributed._collectives
     device_timeline: Any = None  # what NPUs did while a profiler ran, `begin(most)`, `end()` and `drop()`; npu.timeline
 
     def fill(self, **functions: Any) -> None:

@@ -279,6 +279,17 @@ def gradients_are_those_of_one_bit_for_bit(rank: int) -> None:
 
 
 @check
+def buckets_leave_while_backward_goes_on(rank: int) -> None:
+    model = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3)), bucket_cap_mb=1e-5)
+    sent: list[list[bool]] = []
+    first = model.module[0].weight
+    first.register_hook(lambda grad: sent.append([one.work is not None for one in model.reducer.buckets]))
+    model(torch.ones(2, 3)).sum().backward()
+    assert sum(sent[0]) >= 2, sent  # those of the second layer, before the first one's gradients are there
+    assert not sent[0][-1]
+
+
+@check
 def the_first_processs_state_is_everyones(rank: int) -> None:
     torch.manual_seed(rank)
     model = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)))
@@ -334,6 +345,26 @@ def other_modules(rank: int) -> None:
     for made, word in ((nn.Linear(2 + rank, 2), "weight of rank 1"), (nn.Linear(2, 2, bias=rank == 0), "1 params")):
         with raises(RuntimeError, word):
             nn.parallel.DistributedDataParallel(made)
+
+
+@check
+def synchronised_statistics(rank: int) -> None:
+    """Two processes with half a batch each normalise, and learn, as one with the whole."""
+    torch.manual_seed(4)
+    one, batch, weights = nn.BatchNorm2d(3), torch.randn(6, 3, 4, 5) * 2 + 1, torch.randn(6, 3, 4, 5)
+    several = nn.SyncBatchNorm.convert_sync_batchnorm(pickle.loads(pickle.dumps(one)))
+    part = slice(4) if rank == 0 else slice(4, 6)  # not as many in both
+    whole, mine = batch.clone().requires_grad_(), batch[part].clone().requires_grad_()
+    expected, found = one(whole), several(mine)
+    (expected * weights).sum().backward()
+    (found * weights[part]).sum().backward()
+    assert torch.allclose(found, expected[part], atol=1e-5)
+    assert torch.allclose(mine.grad, whole.grad[part], atol=1e-5)
+    dist.all_reduce(several.weight.grad)
+    assert torch.allclose(several.weight.grad, one.weight.grad, rtol=1e-4)
+    for name, buffer in one.named_buffers():
+        assert torch.allclose(dict(several.named_buffers())[name], buffer, rtol=1e-5), name
+    assert torch.allclose(several.eval()(batch), one.eval()(batch), atol=1e-5)
 
 
 @check

@@ -13,7 +13,8 @@ pytorch = pytest.importorskip("torch")
 
 MODULES = (
     "amp", "nn", "nn.functional", "nn.init", "nn.modules.module", "nn.utils", "nn.utils.parametrizations",
-    "nn.utils.parametrize", "nn.utils.rnn", "nn.utils.stateless", "optim", "utils.checkpoint", "utils.data",
+    "nn.utils.parametrize", "nn.utils.prune", "nn.utils.rnn", "nn.utils.stateless", "optim",
+    "utils.checkpoint", "utils.data",
 )  # fmt: skip
 
 # Where ours differs, and why.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core import Tensor
+from ..autograd.graph import increment_version
 from ._engine import Request, Staged
 from ._groups import ProcessGroup
 from ._work import Work
@@ -58,7 +59,7 @@ class Call:
         staged = self.read(tensor)
         target = tensor.detach()
         if staged.shown.dtype == target.dtype and staged.shown.data_ptr() == target.data_ptr():
-            target.reshape(-1)[:0].zero_()  # counts a version: the engine writes behind the tensor's back
+            increment_version(target)  # the engine writes behind its back
         else:
             self.then(lambda: target.copy_(staged.shown))
         return staged

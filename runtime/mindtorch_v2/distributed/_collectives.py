@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core import Tensor
+from .._hooks import hooks
 from ._calls import Call, check_dtypes, check_tensor, check_tensors
-from ._groups import ProcessGroup, member_of
+from ._groups import ProcessGroup, is_initialized, member_of
 from ._reduce_op import RedOpType, ReduceOp, combined_by
 from ._work import Work
 
@@ -197,7 +198,7 @@ def all_gather_into_tensor(
         return None
     if output_tensor.numel() != mine.size() * input_tensor.numel():
         raise RuntimeError(
-            f"all_gather_into_tensor: output tensor size must be equal to world_size times input tensor size: expected "
+            "all_gather_into_tensor: output tensor size must be equal to world_size times input tensor size: expected "
             f"{mine.size() * input_tensor.numel()} elements, got {output_tensor.numel()}"
         )
     call = Call("all_gather_into_tensor", mine)
@@ -296,7 +297,7 @@ def reduce_scatter_tensor(
         return None
     if input.numel() != mine.size() * output.numel():
         raise RuntimeError(
-            f"reduce_scatter_tensor: input tensor must be the same size as output size times world size: expected "
+            "reduce_scatter_tensor: input tensor must be the same size as output size times world size: expected "
             f"{mine.size() * output.numel()} elements, got {input.numel()}"
         )
     call = Call("reduce_scatter_tensor", mine, reduces=True)
@@ -419,3 +420,19 @@ def all_gather_coalesced(
     """`all_gather` of several tensors; ``output_tensor_lists`` has a list for each process."""
     lists = iter([*zip(*output_tensor_lists, strict=True)])
     return _each(lambda one: all_gather([*next(lists)], one, group, async_op=True), input_tensor_list, async_op)
+
+
+def _adding_up(group: Any) -> Callable[[Tensor], Tensor] | None:
+    """A function that adds a tensor up, in place, over a group of several processes."""
+    mine = member_of(group) if is_initialized() else None
+    if mine is None or mine.size() == 1:
+        return None
+
+    def add(tensor: Tensor) -> Tensor:
+        all_reduce(tensor, group=mine)
+        return tensor
+
+    return add
+
+
+hooks.fill(adding_up=_adding_up)

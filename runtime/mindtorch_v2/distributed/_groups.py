@@ -173,8 +173,8 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
             return int(os.environ[name])
     if fallback_rank is None:
         raise RuntimeError(
-            "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow "
-            "`get_node_local_rank` to work, assuming you are not running in a multi-device context."
+            "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow `get_node_local_rank` to "
+            "work, assuming you are not running in a multi-device context."
         )
     return int(fallback_rank)
 
@@ -186,8 +186,7 @@ def _engine(backend: str | None) -> Engine:
     if name in (Backend.GLOO, Backend.NCCL, Backend.UCC, Backend.XCCL):
         raise RuntimeError(
             f"Distributed package doesn't have {name.upper()} built in: engines are 'mpi' (mpi4py, for the CPU and "
-            "copies "
-            "of other devices' tensors) and 'hccl' (MindSpore's, on Ascend)"
+            "copies of other devices' tensors) and 'hccl' (MindSpore's, on Ascend)"
         )
     if name not in _ENGINES:
         raise ValueError(f"Unknown backend type {name}: expected one of {', '.join(_ENGINES)}")
@@ -223,8 +222,8 @@ def init_process_group(
     if store is not None or init_method not in (None, "env://"):
         raise ValueError(
             "init_process_group: the engine finds the processes by itself; expected init_method 'env://' and no "
-            "store, "
-            f"got {init_method!r} and {store!r}: start the script with mpirun or python -m mindtorch_v2.distributed.run"
+            f"store, got {init_method!r} and {store!r}: start the script with mpirun or python -m "
+            "mindtorch_v2.distributed.run"
         )
     engine = _engine(backend)
     native = engine.world()
@@ -239,8 +238,7 @@ def init_process_group(
         if given not in (-1, true):
             raise ValueError(
                 f"init_process_group: {name} is {given}, but for {engine.name} it is {true}: {size} processes were "
-                "started; "
-                f"start the script with mpirun -n {max(given, 2)} or python -m mindtorch_v2.distributed.run"
+                f"started; start the script with mpirun -n {max(given, 2)} or python -m mindtorch_v2.distributed.run"
             )
     ranks = tuple(range(size))
     made = ProcessGroup(engine, native, ranks, timeout or default_pg_timeout, group_name or "0", "default_pg")

@@ -56,8 +56,7 @@ class Hccl:
         if not has_devices():
             raise RuntimeError(
                 f"torch.distributed: the engine hccl needs Ascend devices, and {_DEVICES} of their driver is not "
-                "there; "
-                "the engine mpi serves the CPU, and simulated NPUs"
+                "there; the engine mpi serves the CPU, and simulated NPUs"
             )
         self._mindspore = mindspore("torch.distributed's engine hccl")
         self._mint = self._mindspore.mint

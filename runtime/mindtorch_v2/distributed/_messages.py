@@ -106,8 +106,8 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     """Begins several messages; none waits for another. Raises ValueError for what is no list of `P2POp`."""
     if not p2p_op_list or not all(isinstance(one, P2POp) for one in p2p_op_list):
         raise ValueError(
-            "Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``, and one "
-            "there to be"
+            "Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``, and one there "
+            "to be"
         )
     works = [one.op(one.tensor, one.peer, one.group, one.tag, one.group_peer) for one in p2p_op_list]
     return [work for work in works if work is not None]

@@ -29,8 +29,8 @@ class Independent(Distribution):
         there = len(base_distribution.batch_shape)
         if reinterpreted_batch_ndims > there:
             raise ValueError(
-                "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), "
-                f"actual {reinterpreted_batch_ndims} vs {there}"
+                "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
+                f"{reinterpreted_batch_ndims} vs {there}"
             )
         whole = base_distribution.batch_shape + base_distribution.event_shape
         cut = there - reinterpreted_batch_ndims

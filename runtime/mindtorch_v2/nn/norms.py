@@ -132,16 +132,15 @@ class _BatchNorm(_Running):
             if self.momentum is None:  # the mean of all
                 factor = 1.0 / float(self.num_batches_tracked)
         known = not self.training or self.track_running_stats
-        return functional.batch_norm(
-            input,
-            self.running_mean if known else None,
-            self.running_var if known else None,
-            self.weight,
-            self.bias,
-            self.training or (self.running_mean is None and self.running_var is None),
-            factor,
-            self.eps,
-        )
+        of_batch = self.training or (self.running_mean is None and self.running_var is None)
+        mean, var = (self.running_mean, self.running_var) if known else (None, None)
+        return self._normalise(input, mean, var, of_batch, factor)
+
+    def _normalise(
+        self, input: Tensor, mean: Tensor | None, var: Tensor | None, of_batch: bool, factor: float
+    ) -> Tensor:
+        """By the statistics of the batch, of which ``mean`` and ``var`` take a part ``factor``, or by these."""
+        return functional.batch_norm(input, mean, var, self.weight, self.bias, of_batch, factor, self.eps)
 
 
 class BatchNorm1d(_BatchNorm):

@@ -1,4 +1,4 @@
-"""Batch normalisation whose statistics are those of all processes. Here there is one process, and so its own."""
+"""Batch normalisation whose statistics are those of all processes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,32 @@ from typing import Any
 
 from .._core import Tensor
 from .._core import dtype as DType
+from .._hooks import hooks
+from ..autograd import Function, no_grad
 from .module import Module
 from .norms import _BatchNorm
 
 __all__ = ["SyncBatchNorm"]
 
 
+class _SumOfAll(Function):
+    """The sum of a tensor over processes, and of its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, add: Any) -> Any:
+        ctx.add = add
+        return add(x.clone())
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return ctx.add(grad.clone()), None
+
+
 class SyncBatchNorm(_BatchNorm):
     """Normalises each channel of (N, C, ...) by the statistics of every process's batch.
 
-    Raises RuntimeError for a process group: there are no groups of processes here, and in a single process this is
-    `BatchNorm2d` for any number of dimensions.
+    The processes are those of ``process_group``, or all; where there is no group it is `BatchNorm2d` for any number of
+    dimensions. Backward adds up gradients in the same way. Raises ValueError for an input of one dimension.
     """
 
     def __init__(
@@ -32,13 +47,29 @@ class SyncBatchNorm(_BatchNorm):
         *,
         bias: bool = True,
     ) -> None:
-        if process_group is not None:
-            raise RuntimeError(
-                "SyncBatchNorm: process_group is given, but there are no groups of processes (torch.distributed) here; "
-                "leave it out for one process"
-            )
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
+
+    def _normalise(
+        self, input: Tensor, mean: Tensor | None, var: Tensor | None, of_batch: bool, factor: float
+    ) -> Tensor:
+        add = hooks.adding_up(self.process_group) if of_batch and hooks.adding_up is not None else None
+        if add is None:
+            return super()._normalise(input, mean, var, of_batch, factor)
+        others = [dim for dim in range(input.dim()) if dim != 1]
+        column = [1, -1] + [1] * (input.dim() - 2)
+        count = add(input.new_full([1], input.numel() // input.size(1)))
+        batch_mean = _SumOfAll.apply(input.sum(others), add) / count
+        away = input - batch_mean.view(column)
+        batch_var = _SumOfAll.apply(away.square().sum(others), add) / count
+        if mean is not None and var is not None:
+            with no_grad():
+                mean.lerp_(batch_mean.to(mean.dtype), factor)
+                var.lerp_((batch_var * (count / (count - 1))).to(var.dtype), factor)
+        result: Tensor = away * (batch_var + self.eps).rsqrt().view(column)
+        if self.weight is not None:
+            result = result * self.weight.view(column)
+        return result if self.bias is None else result + self.bias.view(column)
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() < 2:

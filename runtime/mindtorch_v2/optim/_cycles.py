@@ -302,6 +302,8 @@ class ReduceLROnPlateau(LRScheduler):
     ``min_lr``, and changes by less than ``eps`` are not made.
     """
 
+    _needs_metrics = True
+
     def __init__(
         self,
         optimizer: Optimizer,

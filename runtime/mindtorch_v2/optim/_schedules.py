@@ -67,6 +67,7 @@ class LRScheduler:
     """
 
     _last_lr: list[Any]
+    _needs_metrics = False  # whether `step` is told a figure, which a schedule of schedules has not
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         self.optimizer = checked_optimizer(optimizer)
@@ -78,8 +79,8 @@ class LRScheduler:
                 raise KeyError(
                     f"param 'initial_lr' is not specified in param_groups[{number}] when resuming an optimizer with "
                     "last_epoch >= 0.\nThis typically happens when:\n1. You're trying to resume training from a "
-                    "checkpoint but haven't properly loaded the optimizer state\n2. You're using last_epoch >= 0 for a "
-                    "fresh training run (not recommended)"
+                    "checkpoint but haven't properly loaded the optimizer state\n2. You're using last_epoch >= 0 for "
+                    "a fresh training run (not recommended)"
                 )
         self.base_lrs: list[Any] = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
@@ -468,6 +469,12 @@ def _same_optimizer(self: Any, schedulers: Sequence[Any], optimizer: Any) -> Non
     for at, scheduler in enumerate(schedulers):
         if not hasattr(scheduler, "optimizer"):
             raise TypeError(f"{type(self).__name__} at index {at} should have `optimizer` as its attribute.")
+        if getattr(scheduler, "_needs_metrics", False):
+            raise ValueError(
+                f"{type(self).__name__} does not support `{type(scheduler).__name__}` scheduler as it requires "
+                f"additional kwargs to be specified when calling `step`, but got one at index {at} in the given "
+                "schedulers sequence."
+            )
         if scheduler.optimizer is not optimizer:
             raise ValueError(
                 f"{type(self).__name__} expects all schedulers to belong to the same optimizer, but got scheduler "

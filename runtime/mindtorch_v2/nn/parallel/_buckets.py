@@ -14,6 +14,7 @@ from typing import Any
 
 from ..._core import Tensor, dtypes
 from ..._creation import zeros
+from ..._ops import ops
 from ...autograd import no_grad
 from ...autograd.graph import get_gradient_edge
 from ...distributed._collectives import all_reduce
@@ -103,14 +104,11 @@ class Reducer:
         missing = [self.names[place] for bucket in self.buckets for place in sorted(bucket.waiting)]
         raise RuntimeError(
             "Expected to have finished reduction in the prior iteration before starting a new one. This error "
-            "indicates "
-            "that your module has parameters that were not used in producing loss. You can enable unused parameter "
-            "detection by passing the keyword argument `find_unused_parameters=True` to "
+            "indicates that your module has parameters that were not used in producing loss. You can enable unused "
+            "parameter detection by passing the keyword argument `find_unused_parameters=True` to "
             "`torch.nn.parallel.DistributedDataParallel`, and by making sure all `forward` function outputs "
-            "participate "
-            "in calculating loss. Parameters which did not receive grad for rank "
-            f"{self.group.ranks[self.group.rank()]}: "
-            f"{', '.join(missing)}"
+            "participate in calculating loss. Parameters which did not receive grad for rank "
+            f"{self.group.ranks[self.group.rank()]}: {', '.join(missing)}"
         )
 
     def _unreachable(self, outputs: Sequence[Tensor]) -> set[int]:
@@ -133,10 +131,9 @@ class Reducer:
         bucket = self._of[place]
         if place not in bucket.waiting:
             raise RuntimeError(
-                f"Expected to mark a variable ready only once: the gradient of {self.names[place]} came again. "
-                "Either the "
-                "parameter is shared by several backward passes of one forward (reentrant checkpoints), or it was said "
-                "to be unused"
+                f"Expected to mark a variable ready only once: the gradient of {self.names[place]} came again. Either "
+                "the parameter is shared by several backward passes of one forward (reentrant checkpoints), or it was "
+                "said to be unused"
             )
         with no_grad():
             if not self._begun:
@@ -145,8 +142,8 @@ class Reducer:
                     self._of[one].views[one].zero_()
                     self._of[one].waiting.discard(one)
             grad = self.params[place].grad
-            if grad is not None and grad is not bucket.views[place]:
-                bucket.views[place].copy_(grad)
+            if grad is not None:
+                ops.aten.div(grad, self.group.size(), out=bucket.views[place])
             bucket.waiting.discard(place)
             self._send()
             if self._next == len(self.buckets):
@@ -159,7 +156,6 @@ class Reducer:
                 break
         while self._next < len(self.buckets) and not self.buckets[self._next].waiting:
             bucket = self.buckets[self._next]
-            bucket.memory.div_(self.group.size())
             bucket.work = all_reduce(bucket.memory, group=self.group, async_op=True)
             self._next += 1
 

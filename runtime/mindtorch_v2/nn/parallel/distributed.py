@@ -89,10 +89,9 @@ class DistributedDataParallel(Module):
         devices = {param.device for param in params.values()}
         if device_ids and (len(device_ids) > 1 or len(devices) > 1 or {one.type for one in devices} == {"cpu"}):
             raise ValueError(
-                "DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-"
-                f"device GPU modules or CPU modules, but got device_ids {[*device_ids]}, output_device "
-                f"{output_device}, "
-                f"and module parameters {devices}."
+                "DistributedDataParallel device_ids and output_device arguments only work with "
+                f"single-device/multiple-device GPU modules or CPU modules, but got device_ids {[*device_ids]}, "
+                f"output_device {output_device}, and module parameters {devices}."
             )
         self.module, self.process_group = module, group
         self.device_ids, self.output_device, self.dim = device_ids, output_device, dim
@@ -186,13 +185,11 @@ def _check_alike(params: dict[str, Tensor], group: ProcessGroup) -> None:
         if len(theirs) != len(first):
             raise RuntimeError(
                 f"DDP expects same model across all ranks, but Rank {group.ranks[0]} has {len(first)} params, while "
-                "rank "
-                f"{rank} has inconsistent {len(theirs)} params."
+                f"rank {rank} has inconsistent {len(theirs)} params."
             )
         for (name, size), (other, other_size) in zip(theirs.items(), first.items(), strict=True):
             if (name, size) != (other, other_size):
                 raise RuntimeError(
                     f"DDP expects same model across all ranks, but the parameter {name} of rank {rank} has sizes "
-                    f"{size}, "
-                    f"which appears not to match {other} of rank {group.ranks[0]} with sizes {other_size}"
+                    f"{size}, which appears not to match {other} of rank {group.ranks[0]} with sizes {other_size}"
                 )
