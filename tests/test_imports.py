@@ -45,7 +45,7 @@ LAYERS = {
         ("runtime/mindtorch_v2",),
         ours=frozenset({"opschema"}),
         others=frozenset({"numpy"}),
-        inside_functions=frozenset({"mindspore", "scipy"}),
+        inside_functions=frozenset({"mindspore", "mpi4py", "scipy"}),
     ),
     "mindtorch_ops": Layer(("generated/mindtorch_ops",), ours=frozenset({"mindtorch_v2"})),
 }
