@@ -51,6 +51,13 @@ cdef class FunctionCtx(Node):
         return unpack_saved(self)
 
     @property
+    def saved_variables(self):
+        """The obsolete name of ``saved_tensors``."""
+        import warnings
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
+        return self.saved_tensors
+
+    @property
     def _raw_saved_tensors(self):
         """What was saved, as `SavedTensor`s."""
         return tuple([saved_tensor(self, i) for i in range(len(self.saved or ()))])

@@ -88,6 +88,15 @@ cdef class OpOverload:
         return f"{self._schema.name}.{self._overloadname}"
 
     @property
+    def __module__(self):
+        return f"torch._ops.{self.namespace}"
+
+    @property
+    def overloadpacket(self):
+        """The packet that it is found in: ``torch.ops.aten.add`` of ``torch.ops.aten.add.Tensor``."""
+        return hook.find_packet(f"{self.namespace}::{self._schema.name}")
+
+    @property
     def _opname(self):
         return self._schema.name
 

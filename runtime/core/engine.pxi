@@ -56,6 +56,7 @@ cdef object backward_pass(PyObject** tensors, PyObject** starts, Py_ssize_t coun
         roots = <Root*>task.cut(count * sizeof(Root))
         for i in range(count):
             roots[i].state = task.reach(root_of(<object>tensors[i], i, &roots[i].output))
+        task.roots, task.root_count = roots, count
         task.count_dependencies()
         if inputs is not None:
             seek_inputs(task, inputs, accumulate_inputs)
@@ -168,6 +169,9 @@ cdef object first_gradient(Tensor grad, int nd, int64_t* sizes, dtype dt, device
         if not same:
             raise RuntimeError(f"Mismatch in shape: grad_output[{at}] has a shape of {grad.shape} and output[{at}] has a shape of "
                                f"{make_size(nd, sizes)}.")
+        if (grad.dt.category == CATEGORY_COMPLEX) != (dt.category == CATEGORY_COMPLEX):
+            raise RuntimeError("For complex Tensors, both grad_output[i] and output[i] are required to have the same dtype. Mismatch in "
+                               f"dtype: grad_output[{at}] has a dtype of {grad.dt} and output[{at}] has a dtype of {dt}.")
         return grad
     for i in range(nd):
         single &= sizes[i] == 1

@@ -141,6 +141,20 @@ cdef class Node:
     def _sequence_nr(self):
         return self.sequence
 
+    def __call__(self, *grads, **options):
+        """What the node makes of the gradients of its outputs (None: of one that has none): those of its inputs, alone or in a tuple."""
+        if isinstance(self, FunctionCtx) and not (<FunctionCtx>self).is_operator:
+            raise TypeError(f"'{_type_name(self)}' object is not callable")
+        if options:
+            raise TypeError("keyword arguments are not supported")
+        if len(grads) != self.output_count:
+            raise TypeError(f"expected {self.output_count} arguments, got {len(grads)} instead")
+        for i, grad in enumerate(grads):
+            if grad is not None and not isinstance(grad, Tensor):
+                raise TypeError(f"argument {i} is not a Variable")
+        found = tuple(self.apply(list(grads)))[:self.next_count]
+        return found[0] if len(found) == 1 else found
+
     def __repr__(self):
         return f"<{_type_name(self)} object at {<uintptr_t><PyObject*>self:#x}>"
 
@@ -154,7 +168,7 @@ cdef class AccumulateGrad(Node):
     """Adds what arrives to a leaf's ``grad``."""
 
     def __dealloc__(self):
-        if self.variable is not None:
+        if self.variable is not None and self.variable.accumulator == <PyObject*>self:
             self.variable.accumulator = NULL
 
     def name(self):
@@ -206,18 +220,18 @@ cdef int accumulate(Tensor variable, object grad, Py_ssize_t references=2) excep
     """variable.grad += grad, keeping a gradient that nobody else refers to instead of copying it."""
     cdef Tensor g = <Tensor>grad
     cdef Tensor held
+    cdef bint fits
     if variable.grad_ is None:
         # The caller's variable and `g` are two references, what hooks will be given is a third: with no other, and none to
         # its memory, it can be kept.
-        if mt_state.grad_off and g.contig and g.base_ is None and Py_REFCNT(<PyObject*>g.storage) == 1 \
+        fits = lies_like(g, variable)
+        if mt_state.grad_off and fits and g.base_ is None and Py_REFCNT(<PyObject*>g.storage) == 1 \
                 and Py_REFCNT(<PyObject*>g) <= references:
             variable.grad_ = g
-        elif mt_state.grad_off and is_plain_copy(g):
+        elif mt_state.grad_off and fits and is_plain_copy(g):
             variable.grad_ = plain_copy(g)
-        elif mt_state.grad_off:
-            variable.grad_ = call1(aten("clone"), same_value(g))
         else:
-            variable.grad_ = call1(aten("clone"), g)
+            variable.grad_ = copy_lying_like(same_value(g) if mt_state.grad_off else g, variable)
         return 0
     held = <Tensor>variable.grad_
     if mt_state.grad_off and not needs_grad(held):
@@ -225,6 +239,27 @@ cdef int accumulate(Tensor variable, object grad, Py_ssize_t references=2) excep
     else:
         variable.grad_ = binary(OP_ADD, held, g)
     return 0
+
+
+cdef bint lies_like(Tensor g, Tensor variable) noexcept:
+    """Whether a gradient lies in memory as its leaf does, where that has no gaps; else it is to be row-major."""
+    cdef int i
+    if variable.contig or g.nd != variable.nd or not is_dense(variable):
+        return g.contig
+    for i in range(g.nd):
+        if g.sizes[i] != 1 and g.strides[i] != variable.strides[i]:
+            return False
+    return True
+
+
+cdef object copy_lying_like(Tensor g, Tensor variable):
+    """A copy of a gradient for which `lies_like` holds; of what stands for others, whatever its `clone` is."""
+    if (g.keys | variable.keys) & OVERRIDES or g.nd != variable.nd:
+        return call1(aten("clone"), g)
+    if not is_dense(variable):
+        return aten("clone")(g, memory_format="contiguous_format")
+    made = aten("new_empty_strided")(g, make_size(g.nd, g.sizes), variable.stride())
+    return call2(aten("copy_"), made, g)
 
 
 cdef inline bint is_plain_copy(Tensor g) noexcept:

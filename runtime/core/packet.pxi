@@ -38,6 +38,10 @@ cdef class OpOverloadPacket:
             note_builtin(name, self)
         self.older_from = NEVER_SO_MANY
 
+    @property
+    def __module__(self):
+        return f"torch._ops.{self.namespace}"
+
     def as_function(self):
         """The packet as a function of the top level: its older forms, too, and names for several results."""
         forms = [form.split() for form in OLDER_FORMS.get(self.__name__.rstrip("_"), ()) if self.namespace == "aten"]

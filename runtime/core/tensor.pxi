@@ -510,6 +510,10 @@ cdef class RemovableHandle:
         next_hook += 1
         hooks[self.id] = hook
 
+    def hooks_dict_ref(self):
+        """The hooks, by the ``id`` of their handles."""
+        return self.hooks
+
     def remove(self):
         self.hooks.pop(self.id, None)
 

@@ -8,6 +8,17 @@ cost of one comparison that it changed nothing, and never takes another thread's
 cdef uint64_t bumps = 0            # changes in place so far
 
 
+def set_version_(Tensor t not None, int64_t version):
+    """Sets how often the tensor's memory is said to have changed."""
+    t.storage.version = version
+
+
+def bump_version_(Tensor t not None):
+    """Counts a change of the tensor in place that no operator made; tensors of inference mode have no version."""
+    if t.keys & INPLACE_OR_VIEW:
+        bump_version(t.storage)
+
+
 cdef void bump_version(UntypedStorage s) noexcept:
     global bumps
     bumps += 1

@@ -270,6 +270,8 @@ cdef Tensor wrap_output(FunctionCtx ctx, tuple args, Tensor output, int number, 
         view.base_ = output if output.base_ is None else output.base_
         view.seen_version = <int>view.storage.version
         output = view
+    elif output.base_ is not None:                             # what forward did to the memory it made is the Function's
+        output.seen_version = <int>output.storage.version
     if record and differentiable:
         if is_dirty and output.base_ is not None and holds(args, output):
             rebase_dirty_view(ctx, args, output, number)
@@ -296,13 +298,16 @@ cdef int rebase_dirty_view(FunctionCtx ctx, tuple args, Tensor view, int number)
 def function_tangents(FunctionCtx ctx not None, tuple inputs not None, tuple tangents not None):
     """Calls a Function's ``jvp`` on its arguments' tangents.
 
-    A tensor without a tangent (None in `tangents`) gets zeros, unless the context was told not to materialise.
+    A tensor without a tangent (None in `tangents`) gets zeros, unless the context was told not to materialise. What was saved
+    for backward alone is not seen.
     """
     cdef list given = list(tangents)
     if ctx.materialize:
         for i, value in enumerate(inputs):
             if given[i] is None and isinstance(value, Tensor) and (<Tensor>value).dt.category >= CATEGORY_FLOAT:
                 given[i] = aten("zeros_like")(value)
+    if ctx.rarely().to_save_forward is None:
+        ctx.rare.to_save_forward = ()
     try:
         return ctx.function.jvp(ctx, *given)
     finally:

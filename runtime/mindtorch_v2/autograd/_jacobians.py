@@ -81,8 +81,7 @@ def by_differences(problem: Problem, at: int, eps: float, along: Tensor | None =
     steps = [along] if along is not None else [_unit(argument, i) for i in range(argument.numel())]
     rows = []
     for step in steps:
-        high = problem.at(problem.everywhere(at, _moved(argument, step, eps)))
-        low = problem.at(problem.everywhere(at, _moved(argument, step, -eps)))
+        high, low = _outputs_at(problem, at, step * eps), _outputs_at(problem, at, step * -eps)
         _require_alike(high, low, eps)
         rows.append([(_flat(a) - _flat(b)) / (2 * eps) for a, b in zip(high, low, strict=True)])
     return [_rows([row[n] for row in rows], len(steps), output) for n, output in enumerate(like)]
@@ -137,9 +136,21 @@ def _unit(like: Tensor, index: int) -> Tensor:
     return unit
 
 
-def _moved(argument: Tensor, step: Tensor, eps: float) -> Tensor:
-    moved: Tensor = (argument.detach() + step * eps).requires_grad_(argument.requires_grad)
-    return moved if argument.is_leaf else moved.clone()  # which the function may change in place
+def _outputs_at(problem: Problem, at: int, step: Tensor) -> tuple[Any, ...]:
+    """What the function returns a step away. It may change what it is given; and it may know the argument otherwise."""
+    argument = problem.arguments[at]
+    moved = argument.detach() + step
+    given = moved.clone().requires_grad_(argument.requires_grad)
+    given = given if argument.is_leaf else given.clone()
+    shown, before = argument.data, argument.detach().clone()
+    alone = all(stride != 0 or size < 2 for size, stride in zip(shown.shape, shown.stride(), strict=True))
+    if not alone:
+        return problem.at(problem.everywhere(at, given))
+    shown.copy_(moved)
+    try:
+        return problem.at(problem.everywhere(at, given))
+    finally:
+        shown.copy_(before)
 
 
 def _flat(tensor: Tensor) -> Tensor:

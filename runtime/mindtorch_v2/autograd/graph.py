@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,17 +13,20 @@ from .._argument_types import names_wrong_types
 from .._core import (
     Node,
     Tensor,
+    bump_version_,
     count_saved_tensor_hooks,
     current_pass,
     pop_saved_tensor_hooks,
     push_saved_tensor_hooks,
     will_run,
 )
+from ._mutation import allow_mutation_on_saved_tensors
 from .grad_mode import enable_grad
 
 __all__ = [
-    "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "register_multi_grad_hook",
-    "save_on_cpu", "saved_tensors_hooks",
+    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
+    "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+    "saved_tensors_hooks_disabled",
 ]  # fmt: skip
 
 
@@ -77,6 +80,17 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
         yield
     finally:
         _hooks.message = before
+
+
+def saved_tensors_hooks_disabled() -> bool:
+    """Whether `disable_saved_tensors_hooks` holds on this thread."""
+    return _hooks.message is not None
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Says of tensors that they were changed in place by what autograd did not see; not of those of inference mode."""
+    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        bump_version_(t)
 
 
 class saved_tensors_hooks:  # noqa: N801  (PyTorch's name)
