@@ -59,7 +59,9 @@ cdef class FunctionCtx(Node):
 
     @property
     def _raw_saved_tensors(self):
-        """What was saved, as `SavedTensor`s."""
+        """What was saved, as `SavedTensor`s. Raises RuntimeError after the graph was freed."""
+        if self.freed:
+            raise graph_freed()
         return tuple([saved_tensor(self, i) for i in range(len(self.saved or ()))])
 
     def name(self):
@@ -248,6 +250,8 @@ cdef Tensor as_own_output(FunctionCtx ctx, Tensor alias, int number):
     """A saved output as backward sees it: with this node as its history again."""
     cdef Tensor t = saved_alias(alias)
     t.grad_fn_, t.output_nr_, t.tangents = ctx, number, alias.tangents
+    if ctx.rare is not None and ctx.rare.change is not None:
+        cold.give_history_of_change(ctx.rare.change, t)
     return t
 
 

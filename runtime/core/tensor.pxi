@@ -292,6 +292,26 @@ cdef class Tensor:
             self.hooks = {}
         return RemovableHandle(self.hooks, hook)
 
+    @property
+    def _grad_fn(self):
+        return self.grad_fn
+
+    @_grad_fn.deleter
+    def _grad_fn(self):
+        raise RuntimeError("cannot delete _grad_fn of a tensor: it is the graph's")
+
+    @property
+    def _backward_hooks(self):
+        return self.hooks
+
+    @_backward_hooks.setter
+    def _backward_hooks(self, value):
+        self.hooks = None if value is None else dict(value)
+
+    @_backward_hooks.deleter
+    def _backward_hooks(self):
+        raise RuntimeError("cannot delete _backward_hooks of a tensor: remove them by their handles")
+
     def register_post_accumulate_grad_hook(self, hook):
         """Calls ``hook(tensor)`` whenever backward has added to this leaf's ``grad``; returns a handle with ``remove()``."""
         if not needs_grad(self):

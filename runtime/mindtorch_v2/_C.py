@@ -38,7 +38,7 @@ from ._dispatch_keys import (  # noqa: F401  (PyTorch keeps them here)
 from ._dispatch_keys import _ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
 from ._modes import DisableTorchDispatch as _DisableTorchDispatch  # noqa: F401
 from ._modes import DisableTorchFunction, DisableTorchFunctionSubclass, stacks  # noqa: F401
-from ._ops import find
+from ._ops import find, ops
 from .autograd import is_grad_enabled  # noqa: F401
 from .autograd._levels import is_propagating as _is_fwd_grad_enabled  # noqa: F401
 from .autograd._levels import set_propagating_ as _set_fwd_grad_enabled  # noqa: F401
@@ -301,6 +301,17 @@ def __getattr__(name: str) -> Any:
 
 
 _disabled_torch_function_impl = _core.disabled_torch_function
+
+
+class _Functions:
+    """``torch._C._nn``: operators of neural networks as functions."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(ops.aten, name)
+        return found.as_function()
+
+
+_nn = _Functions()
 
 
 def _is_torch_function_enabled() -> bool:

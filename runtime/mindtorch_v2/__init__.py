@@ -120,8 +120,10 @@ inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 # Imported when first used: a script that needs none of them starts without them.
 _LAZY = frozenset(
     [
+        "__future__",
         "_dynamo",
         "_subclasses",
+        "_vmap_internals",
         "accelerator",
         "amp",
         "compiler",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from . import _core
@@ -36,6 +37,7 @@ __all__ = [
     "TorchDispatchMode",
     "TorchFunctionMode",
     "dispatch_rules",
+    "enable_reentrant_dispatch",
     "handle_torch_function",
     "has_torch_function",
     "has_torch_function_unary",
@@ -46,6 +48,8 @@ __all__ = [
     "wrap_torch_function",
 ]
 
+_REENTERED = _core.key_mask("Autograd", "ADInplaceOrView", "Python")
+
 # (operator, class of a mode or of tensors) -> what runs in place of its __torch_dispatch__
 dispatch_rules: dict[tuple[OpOverload, type], Any] = {}
 
@@ -53,6 +57,17 @@ Types = tuple[type, ...]
 
 
 @names_wrong_types
+@contextmanager
+def enable_reentrant_dispatch() -> Iterator[None]:
+    """Inside, in a ``__torch_dispatch__``, operators go the whole way: to autograd, then to ``__torch_dispatch__``."""
+    included, excluded = _core.thread_keys()
+    _core.set_thread_keys_(included, excluded & ~_REENTERED)
+    try:
+        yield
+    finally:
+        _core.set_thread_keys_(included, excluded)
+
+
 def has_torch_function(relevant_args: Sequence[Any]) -> bool:
     """Whether a mode or any of the arguments overrides ``__torch_function__``, and that is not switched off."""
     if stacks.function_off:

@@ -137,6 +137,7 @@ cdef object apply_function(object cls, FunctionCtx ctx, tuple args, bint new_sty
                 record_output(ctx, output)
             if isinstance(output, Tensor) and (<Tensor>output).base_ is not None:
                 (<Tensor>output).made = MADE_BY_FUNCTION
+                (<Tensor>output).seen_version = <int>(<Tensor>output).storage.version     # what forward did is the Function's
         else:
             output = wrap_outputs(ctx, args, output, record)
         if ctx.rare is not None and not ctx.rare.keeps_marks:
@@ -270,7 +271,7 @@ cdef Tensor wrap_output(FunctionCtx ctx, tuple args, Tensor output, int number, 
         view.base_ = output if output.base_ is None else output.base_
         view.seen_version = <int>view.storage.version
         output = view
-    elif output.base_ is not None:                             # what forward did to the memory it made is the Function's
+    elif output.base_ is not None:
         output.seen_version = <int>output.storage.version
     if record and differentiable:
         if is_dirty and output.base_ is not None and holds(args, output):

@@ -57,6 +57,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in ("profiler", "profiler_util"):  # which few programs use
         return importlib.import_module(f"{__name__}.{name}")
-    if name == "kineto_available":
-        return importlib.import_module(f"{__name__}.profiler").kineto_available
+    if name in ("kineto_available", "_profiler_enabled"):
+        return getattr(importlib.import_module(f"{__name__}.profiler"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,7 +11,7 @@ from .. import _core
 from .._core import FunctionCtx, Tensor
 from .grad_mode import is_grad_enabled, no_grad
 
-__all__ = ["DelayedError", "Function", "FunctionCtx", "once_differentiable"]
+__all__ = ["DelayedError", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 
 class FunctionMeta(type):
@@ -99,6 +99,14 @@ class Function(metaclass=FunctionMeta):
         return cls.vjp
 
 
+class InplaceFunction(Function):
+    """The obsolete base class of Functions that change their arguments: nothing but a `Function`."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator for a backward that cannot be differentiated itself: doing so is an error, not a wrong gradient."""
 
@@ -126,7 +134,10 @@ class DelayedError:
         """The tensors, or what else is among them, in the graph once more; one of them alone, several as a tuple."""
         if len(tensors) != self._number:
             raise RuntimeError(f"DelayedError: expected {self._number} tensors, got {len(tensors)}")
-        found = _Refusing.apply(*tensors, self._message)
+        found = _Refusing.apply(*tensors)
+        for tensor in found:
+            if isinstance(tensor, Tensor) and tensor.grad_fn is not None:
+                tensor.grad_fn.message = self._message  # type: ignore[attr-defined]
         return found[0] if len(found) == 1 else found
 
 
@@ -134,14 +145,13 @@ class _Refusing(Function):
     _node_name = "Error"
 
     @staticmethod
-    def forward(*given: Any) -> Any:
-        return tuple(t.detach() if isinstance(t, Tensor) else t for t in given[:-1])
+    def forward(*values: Any) -> Any:
+        return tuple(value.detach() if isinstance(value, Tensor) else value for value in values)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        """Keeps the message; new style, so that transforms take it."""
-        ctx.message = inputs[-1]
+        """Nothing to keep; new style, so that transforms take it."""
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        raise RuntimeError(ctx.message)
+        raise RuntimeError(getattr(ctx, "message", "trying to differentiate what is not differentiable"))

@@ -13,7 +13,7 @@ from .._argument_types import check_flag
 from .._core import Tensor, is_grad_enabled, set_grad_enabled_, set_inference_mode_, set_version_
 from .._core import is_inference_mode as is_inference_mode_enabled
 from .._managers import not_entered
-from ._decorators import ContextDecorator
+from ._decorators import ContextDecorator, warn_of_class
 
 __all__ = [
     "enable_grad",
@@ -51,6 +51,7 @@ class _GradMode(ContextDecorator):
         """Decorates a function or a generator function: the mode holds while its body runs."""
         if inspect.isgeneratorfunction(function):
             return super().__call__(function)
+        warn_of_class(function)
         mode = self.mode
 
         @functools.wraps(function)

@@ -17,6 +17,7 @@ from .. import _core
 from . import _chrome_trace
 from ._profiler_events import events_of
 from ._recording import Recorder, Recording
+from ._recording import is_recording as _profiler_enabled  # noqa: F401  (PyTorch's name)
 from .profiler_util import EventList, FunctionEvent, FunctionEventAvg, MemRecordsAcc
 
 __all__ = [

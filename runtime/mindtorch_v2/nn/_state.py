@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from .._core import RemovableHandle, Tensor
 from ..autograd import no_grad
 from ..overrides import is_tensor_like
+from ._conversion import Conversions
 from .hooks import add_hook
 from .parameter import Parameter, is_lazy
 
@@ -296,6 +297,13 @@ def _load(module: Any, name: str, key: str, target: Tensor, given: Any, assign: 
             f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current "
             f"model is {target.shape}."
         )
+    if Conversions.swap and not lazy:
+        try:
+            with no_grad():
+                target.data = target.module_load(given, assign=assign).data
+        except RuntimeError as error:
+            return f'While swapping the parameter named "{key}", of size {target.size()} in the model: {error}'
+        return None
     if assign:
         if isinstance(target, Parameter):
             given = given if isinstance(given, Parameter) else Parameter(given, target.requires_grad)
