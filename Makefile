@@ -38,7 +38,7 @@ bert: $(VENV)/.testable ## train BERT on a text that ships with it: as it is, wi
 
 test: $(VENV)/.testable ## set up what tests need (torch, mindspore), then run the test suite
 	$(SAY) "Running the tests, the folders of tests/ side by side"
-	@$(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+	@$(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 
 lint: $(VENV)/.testable ## ruff (lint and format), mypy --strict, and our own YAML files linted and formatted
 	$(SAY) "Linting"

@@ -1769,9 +1769,7 @@ def _ldexp_out(op):
 
 
 @_lib.operator(
-    "ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-    variants=("function", "method"),
-    overlap_check=("Internal", "Partial"),
+    "ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)", variants=("function", "method"), overlap_check=("Internal",)
 )
 def ldexp_(op, self, other):
     """`ldexp` in place."""
