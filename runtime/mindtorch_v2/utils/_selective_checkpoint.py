@@ -27,11 +27,11 @@ class CheckpointPolicy(enum.Enum):
     PREFER_RECOMPUTE = 3
 
 
-@dataclass(frozen=True, kw_only=True)
 class SelectiveCheckpointContext:
-    """What a policy is told: whether this is the second run."""
+    """What a policy is told: whether this is the second run, and in the first what the operator gave."""
 
-    is_recompute: bool
+    def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
+        self.is_recompute, self.op_output = is_recompute, op_output
 
 
 Policy = Callable[..., CheckpointPolicy | bool]
@@ -64,8 +64,6 @@ class _Kept:
 class _PolicyMode(TorchDispatchMode):
     """Asks the policy of every operator."""
 
-    is_recompute: bool
-
     def __init__(self, policy: Policy, storage: dict[Any, list[Any]], may_change: bool) -> None:
         super().__init__()
         self.policy, self.storage, self.may_change = policy, storage, may_change
@@ -75,35 +73,36 @@ class _PolicyMode(TorchDispatchMode):
         kwargs = kwargs or {}
         if func.name().partition(".")[0] in _IGNORED:
             return func(*args, **kwargs)
-        said = self.policy(SelectiveCheckpointContext(is_recompute=self.is_recompute), func, *args, **kwargs)
-        if said is True or said in _KEPT:
-            return self.kept(func, args, kwargs)
-        return func(*args, **kwargs)
+        return self.run(func, args, kwargs)
 
-    def kept(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """The result of an operator whose results are kept."""
+    def keeps(self, context: SelectiveCheckpointContext, func: Any, args: Any, kwargs: Any) -> bool:
+        """What the policy says."""
+        said = self.policy(context, func, *args, **kwargs)
+        return said is True or said in _KEPT
+
+    def run(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """The result of an operator."""
         raise NotImplementedError
 
 
 class _CachingTorchDispatchMode(_PolicyMode):
-    """The mode of the first run."""
+    """The mode of the first run, which keeps results."""
 
-    is_recompute = False
-
-    def kept(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Computes the result, and keeps it."""
+    def run(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Computes the result, and may keep it."""
         result = func(*args, **kwargs)
-        self.storage.setdefault(func, []).append(tree_map(_Kept.of, result))
+        if self.keeps(SelectiveCheckpointContext(is_recompute=False, op_output=result), func, args, kwargs):
+            self.storage.setdefault(func, []).append(tree_map(_Kept.of, result))
         return result
 
 
 class _CachedTorchDispatchMode(_PolicyMode):
-    """The mode of the second run."""
+    """The mode of the second run, which takes them."""
 
-    is_recompute = True
-
-    def kept(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """The first result that is left. Raises RuntimeError where there is none, or it was changed in place."""
+    def run(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Of what was kept the first that is left. Raises RuntimeError where it is none, or was changed in place."""
+        if not self.keeps(SelectiveCheckpointContext(is_recompute=True), func, args, kwargs):
+            return func(*args, **kwargs)
         if func not in self.storage:
             raise RuntimeError(f"{func} encountered during backward, but not found in storage")
         if not self.storage[func]:
