@@ -130,6 +130,7 @@ cdef object apply_function(object cls, FunctionCtx ctx, tuple args, bint new_sty
             output = (cls.forward if forward is None else forward)(*args)
             thread_state().grad_off = True
             cls.setup_context(ctx, args, output)
+            refuse_saved_inputs(ctx, args, output)
         else:
             output = call_with_context(class_attribute(cls, "forward"), ctx, args)
         if ctx.rare is None and not PyTuple_Check(output) and not holds(args, output):
@@ -147,6 +148,19 @@ cdef object apply_function(object cls, FunctionCtx ctx, tuple args, bint new_sty
     if record:
         ctx.finish_saving()
     return output
+
+
+cdef int refuse_saved_inputs(FunctionCtx ctx, tuple args, object output) except -1:
+    """Of an input that forward returned as it is ``setup_context`` has two names for one tensor: it cannot say which is saved."""
+    cdef RareState marked = ctx.rare
+    cdef tuple outputs = <tuple>output if PyTuple_Check(output) else (output,)
+    for value in outputs:
+        if isinstance(value, Tensor) and holds(args, value) and not (marked is not None and holds(marked.dirty, value)) \
+                and (holds(ctx.to_save, value) or marked is not None and holds(marked.to_save_forward, value)):
+            raise RuntimeError("A input that has been returned as-is as output is being saved for backward. This is not supported if "
+                               "you override setup_context. You should return and save a view of the input instead, e.g. with "
+                               "x.view_as(x) or setup ctx inside the forward function itself.")
+    return 0
 
 
 cdef int record_output(FunctionCtx ctx, object output) except -1:

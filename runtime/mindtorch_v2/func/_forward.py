@@ -83,7 +83,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                 f"Expected the tangents to have the structure of the primals, {structure(primals)}, got "
                 f"{structure(tangents)}"
             )
-        pairs = [(g, t) for g, t in zip(pulled, tree_leaves(tangents), strict=True) if g.requires_grad]
+        directions = tree_leaves(tangents) if pulled else []  # nothing depends on the primals else
+        pairs = [(g, t) for g, t in zip(pulled, directions, strict=True) if g.requires_grad]
         found: list[Tensor] = []
         if pairs:
             gradients, directions = [g for g, _ in pairs], [t for _, t in pairs]

@@ -26,6 +26,7 @@ from ._inputs import (
 
 __all__ = ["grad", "grad_and_value", "vjp"]
 
+_ANY_TRANSFORM = (1 << 63) - 1
 _NO_HOOKS = (
     "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use "
     "case."
@@ -101,7 +102,7 @@ def vjp_of(
                 f"function. cotangents: {structure(cotangents)}, primal output: {structure(output)}"
             )
         starts = tree_leaves(cotangents)
-        of_starts, in_starts = depends_on_others(starts, [], number)
+        of_starts, in_starts = depends_on_others(starts, leaves, _ANY_TRANSFORM)  # of transforms that began since, too
         recorded = autograd.is_grad_enabled()
         keeps_history = recorded and recorded_outside() and (outside or of_starts)
         with recording():
