@@ -157,7 +157,7 @@ cdef int refuse_saved_inputs(FunctionCtx ctx, tuple args, object output) except 
     for value in outputs:
         if isinstance(value, Tensor) and holds(args, value) and not (marked is not None and holds(marked.dirty, value)) \
                 and (holds(ctx.to_save, value) or marked is not None and holds(marked.to_save_forward, value)):
-            raise RuntimeError("A input that has been returned as-is as output is being saved for backward. This is not supported if "
+            raise RuntimeError("An input that has been returned as-is as output is being saved for backward. This is not supported if "
                                "you override setup_context. You should return and save a view of the input instead, e.g. with "
                                "x.view_as(x) or setup ctx inside the forward function itself.")
     return 0

@@ -26,7 +26,7 @@ class _Running(threading.local):
     def __init__(self) -> None:
         # The transforms of this thread that differentiate, the outermost first: number, and grad mode outside.
         self.differentiating: list[tuple[int, bool]] = []
-        # Whether tangents of the innermost of them are propagated; if not, from which level on they were hidden before.
+        # Whether tangents are propagated; if not, from which level on they were hidden before.
         self.propagating, self.hidden_before = True, 0
 
 
@@ -114,22 +114,17 @@ def _captured_below(level: int) -> int:
 
 
 def is_propagating() -> bool:
-    """Whether operators propagate tangents of the innermost transform; see `set_propagating_`."""
+    """Whether operators of this thread propagate tangents; see `set_propagating_`."""
     return _running.propagating
 
 
 def set_propagating_(value: bool) -> None:
-    """Says whether operators propagate tangents of this thread's innermost transform; those of outer ones they do."""
+    """Says whether operators of this thread propagate tangents, until a transform of forward mode begins."""
     if value == _running.propagating:
         return
     _running.propagating = value
-    if value:
-        _core.hide_tangents_(_running.hidden_before)
-        return
-    innermost = _running.differentiating[-1][0] if _running.differentiating else 0
-    _running.hidden_before = _core.hide_tangents_(innermost)
-    if _running.hidden_before < innermost:
-        _core.hide_tangents_(_running.hidden_before)
+    hidden = _core.hide_tangents_(_running.hidden_before if value else 0)
+    _running.hidden_before = _running.hidden_before if value else hidden
 
 
 class propagating:  # noqa: N801  (reads as a condition)

@@ -63,7 +63,7 @@ class dual_level(ContextDecorator):  # noqa: N801  (PyTorch's name)
 
 
 class _set_fwd_grad_enabled(ContextDecorator):  # noqa: N801
-    """Says at once, or inside ``with``, whether operators propagate tangents: of the innermost transform, if any."""
+    """Says at once, or inside ``with``, whether operators of this thread propagate tangents."""
 
     def __init__(self, mode: bool) -> None:
         self._mode, self._before = mode, is_propagating()

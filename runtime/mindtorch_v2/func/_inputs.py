@@ -14,8 +14,8 @@ from ..utils._pytree import tree_leaves, tree_map
 from ._batching import BatchedTensor, batch, levels
 
 __all__ = [
-    "chosen_arguments", "depends_on_others", "only_tensors", "own", "recorded_outside", "released", "split_aux", "structure",
-    "tracked", "untracked",
+    "chosen_arguments", "depends_on_others", "only_tensors", "own", "recorded_outside", "released", "split_aux",
+    "structure", "tracked", "untracked",
 ]  # fmt: skip
 
 _AUTOGRAD = _core.key_mask("Autograd")

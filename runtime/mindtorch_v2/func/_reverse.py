@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .. import autograd
+from .. import _core, autograd
 from .._core import Tensor
 from ..autograd._levels import differentiating, next_level, recording
 from ..autograd.graph import disable_saved_tensors_hooks
@@ -94,6 +94,9 @@ def vjp_of(
         leaves = tree_leaves(inputs)
         outside, inside = depends_on_others(outputs, leaves, number)
         outside = outside and outer
+    for leaf in leaves:
+        if leaf.is_leaf:
+            _core.retire_(leaf)
 
     def pull_back(cotangents: Any) -> tuple[Any, ...]:
         if structure(cotangents) != structure(output):

@@ -46,23 +46,22 @@ class ModuleHooks:
     backward_pre: dict[Any, Callable[..., Any]] = field(default_factory=dict)
     backward: dict[Any, Callable[..., Any]] = field(default_factory=dict)
     node: dict[Any, Callable[..., Any]] = field(default_factory=dict)  # of the last node that forward recorded
+    place: str = "on a single Module"
 
     def add_backward(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Adds a hook of the backward pass. Raises RuntimeError where there are hooks of the last node."""
         if self.node:
-            raise RuntimeError(_BOTH_KINDS)
+            raise RuntimeError(f"{_BOTH_KINDS} {self.place}. Please use only one of them.")
         return add_hook(self.backward, hook, prepend)
 
     def add_node(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Adds a hook of the last node. Raises RuntimeError where there are hooks of the backward pass."""
         if self.backward:
-            raise RuntimeError(_BOTH_KINDS)
+            raise RuntimeError(f"{_BOTH_KINDS} {self.place}. Please use only one of them.")
         return add_hook(self.node, hook)
 
 
-_BOTH_KINDS = (
-    "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
-)
+_BOTH_KINDS = "Cannot use both regular backward hooks and full backward hooks"
 
 # What is called with ``(module, name, value)`` whenever any module gets a parameter, a buffer or a submodule, by kind.
 on_registration: dict[str, dict[Any, Callable[..., Any]]] = {"parameter": {}, "buffer": {}, "module": {}}
@@ -136,7 +135,7 @@ def register_module_module_registration_hook(hook: Callable[..., Any]) -> Remova
 
 def _everywhere() -> ModuleHooks:
     if not everywhere:
-        everywhere.append(ModuleHooks())
+        everywhere.append(ModuleHooks(place="as a global Module hook"))
     return everywhere[0]
 
 
