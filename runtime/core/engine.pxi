@@ -145,6 +145,8 @@ cdef object start_at(object root, object grad, Py_ssize_t at):
         t = <Tensor>root
         if grad is None and gradient_node(t) is None:
             return None
+        if grad is None and t.keys & PYTHON and not t.keys & BATCHED and t.nelem == 1 and t.dt.category == CATEGORY_FLOAT:
+            return aten("ones_like")(t)                    # of its class
         return first_gradient(<Tensor>grad, t.nd, t.sizes, t.dt, t.dev, at)
     if not isinstance(root, tuple):
         raise RootError(f"Expected output to be a torch.Tensor or a GradientEdge, but got {_type_name(root)} at index {at}")

@@ -163,18 +163,21 @@ def _unit(like: Tensor, index: int) -> Tensor:
 
 
 def _outputs_at(problem: Problem, at: int, step: Tensor) -> tuple[Any, ...]:
-    """What the function returns a step away. It may change what it is given; and it may know the argument otherwise."""
+    """What the function returns a step away.
+
+    A leaf is moved itself, as the function may know it otherwise, too. Anything else it may change in place: of that it
+    is given a copy.
+    """
     argument = problem.arguments[at]
     moved = argument.detach() + step
-    given = moved.clone().requires_grad_(argument.requires_grad)
-    given = given if argument.is_leaf else given.clone()
+    steps = zip(argument.shape, argument.stride(), strict=True)
+    if not argument.is_leaf or any(stride == 0 and size > 1 for size, stride in steps):
+        return problem.at(problem.everywhere(at, moved.requires_grad_(argument.requires_grad).clone()))
     shown, before = argument.data, argument.detach().clone()
-    alone = all(stride != 0 or size < 2 for size, stride in zip(shown.shape, shown.stride(), strict=True))
-    if not alone:
-        return problem.at(problem.everywhere(at, given))
     shown.copy_(moved)
     try:
-        return problem.at(problem.everywhere(at, given))
+        found = problem.outputs()  # which may be the argument itself
+        return tuple(o.detach().clone() if isinstance(o, Tensor) else o for o in found)
     finally:
         shown.copy_(before)
 

@@ -155,6 +155,7 @@ def hessian(
         output = func(*arguments)
         outputs, several = _tuple(output, "outputs of the user-provided function", "hessian")
         _require_an_element(outputs, several, "hessian")
+        _require_graph(outputs, strict)
         return outputs[0].squeeze()
 
     def slopes(*arguments: Tensor) -> Any:
@@ -218,14 +219,17 @@ def _called(func: Function, inputs: tuple[tuple[Tensor, ...], bool], user: str, 
     """Calls the function with what `_aliases` gave."""
     fresh, many_inputs = inputs
     outputs, many_outputs = _tuple(func(*fresh), "outputs of the user-provided function", user)
-    if strict:
-        for i, output in enumerate(outputs):
-            if not output.requires_grad:
-                raise RuntimeError(
-                    f"Output {i} of the user-provided function does not require gradients. The outputs must be "
-                    "computed in a differentiable manner from the input when running in strict mode."
-                )
+    _require_graph(outputs, strict)
     return _Call(fresh, outputs, many_inputs, many_outputs)
+
+
+def _require_graph(outputs: tuple[Tensor, ...], strict: bool) -> None:
+    for i, output in enumerate(outputs if strict else ()):
+        if not output.requires_grad:
+            raise RuntimeError(
+                f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in "
+                "a differentiable manner from the input when running in strict mode."
+            )
 
 
 def _vector(v: Any, others: tuple[Tensor, ...], many: bool, user: str) -> tuple[Tensor, ...]:
