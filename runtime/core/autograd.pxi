@@ -23,6 +23,9 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     if autograd_fallback != FALLBACK_ERROR and ALIAS_AUTOGRAD not in op.kernels:
         return call_without_formula(op, key, bound, keys, record != 0)
     if op.mutates:
+        if record and op.is_builtin and writes_into_numbers(op, bound):
+            raise RuntimeError(f"{op._schema.name}(): functions with out=... arguments don't support automatic differentiation, but one "
+                               "of the arguments requires grad.")
         refuse_inference_tensors(op, bound)
     by_formula = record and op.gradient is not None and not op.mutates and not recording_hooked
     if by_formula:
@@ -148,9 +151,6 @@ cdef FunctionCtx new_operator_node(OpOverload op, Bound* bound):
     cdef int i, kind, slot = 0
     cdef uint64_t needs = 0
     cdef dict lists = None
-    if op.mutates and op.is_builtin and writes_into_numbers(op, bound):
-        raise RuntimeError(f"{op._schema.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
-                           "the arguments requires grad.")
     ctx = FunctionCtx.__new__(FunctionCtx)
     if op.context_type == NULL:
         op.context_type = named_type(<PyTypeObject*>OperatorCtx, op.node_name)

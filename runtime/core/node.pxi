@@ -133,7 +133,8 @@ cdef class Node:
         """A ``(node, output number)`` pair per input slot; ``(None, 0)`` where the input needs no gradient."""
         if self.next_nodes is None:
             return ()
-        return tuple([(self.next_nodes[i], self.next_outputs[i]) for i in range(self.next_count)])
+        found = tuple([(self.next_nodes[i], self.next_outputs[i]) for i in range(self.next_count)])
+        return found + ((None, 0),) if takes_number_for_tensor(self) else found
 
     def name(self):
         return self.node_name
@@ -152,7 +153,7 @@ cdef class Node:
         for i, grad in enumerate(grads):
             if grad is not None and not isinstance(grad, Tensor):
                 raise TypeError(f"argument {i} is not a Variable")
-        found = tuple(self.apply(list(grads)))[:self.next_count]
+        found = tuple(self.apply(list(grads)))[:self.next_count] + ((None,) if takes_number_for_tensor(self) else ())
         return found[0] if len(found) == 1 else found
 
     def __repr__(self):
@@ -160,6 +161,17 @@ cdef class Node:
 
     def __reduce_ex__(self, protocol):
         raise TypeError(f"cannot pickle '{_type_name(self)}' object")
+
+
+cdef object PAIRS_WITH_NUMBERS = frozenset(("add", "sub", "mul", "div"))
+
+
+cdef bint takes_number_for_tensor(Node node) except -1:
+    """Whether it is the node of ``x + 2``, which PyTorch makes a sum of two tensors: the number has an edge that leads nowhere."""
+    if not isinstance(node, FunctionCtx) or not (<FunctionCtx>node).is_operator:
+        return False
+    schema = (<OpOverload>(<FunctionCtx>node).function)._schema
+    return is_builtin_call(node) and schema.overload == "Scalar" and schema.name.rstrip("_") in PAIRS_WITH_NUMBERS
 
 
 @cython.final

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import _VF as _VariableFunctions  # noqa: F401
+from . import _VF as _nn  # noqa: F401
 from . import _core
 from ._autograd_internals import WeakTensorRef as _WeakTensorRef  # noqa: F401
 from ._autograd_internals import current_autograd_node as _current_autograd_node  # noqa: F401
@@ -38,7 +40,7 @@ from ._dispatch_keys import (  # noqa: F401  (PyTorch keeps them here)
 from ._dispatch_keys import _ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
 from ._modes import DisableTorchDispatch as _DisableTorchDispatch  # noqa: F401
 from ._modes import DisableTorchFunction, DisableTorchFunctionSubclass, stacks  # noqa: F401
-from ._ops import find, ops
+from ._ops import find
 from .autograd import is_grad_enabled  # noqa: F401
 from .autograd._levels import is_propagating as _is_fwd_grad_enabled  # noqa: F401
 from .autograd._levels import set_propagating_ as _set_fwd_grad_enabled  # noqa: F401
@@ -301,17 +303,6 @@ def __getattr__(name: str) -> Any:
 
 
 _disabled_torch_function_impl = _core.disabled_torch_function
-
-
-class _Functions:
-    """``torch._C._nn``: operators of neural networks as functions."""
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(ops.aten, name)
-        return found.as_function()
-
-
-_nn = _Functions()
 
 
 def _is_torch_function_enabled() -> bool:

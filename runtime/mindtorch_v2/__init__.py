@@ -120,6 +120,7 @@ inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 # Imported when first used: a script that needs none of them starts without them.
 _LAZY = frozenset(
     [
+        "_VF",
         "__future__",
         "_dynamo",
         "_subclasses",
