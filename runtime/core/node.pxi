@@ -236,14 +236,15 @@ cdef int accumulate(Tensor variable, object grad, Py_ssize_t references=2) excep
     if variable.grad_ is None:
         # The caller's variable and `g` are two references, what hooks will be given is a third: with no other, and none to
         # its memory, it can be kept.
-        fits = lies_like(g, variable)
-        if mt_state.grad_off and fits and g.base_ is None and Py_REFCNT(<PyObject*>g.storage) == 1 \
-                and Py_REFCNT(<PyObject*>g) <= references:
+        fits = mt_state.grad_off and lies_as(g, variable)
+        if fits and g.base_ is None and Py_REFCNT(<PyObject*>g.storage) == 1 and Py_REFCNT(<PyObject*>g) <= references:
             variable.grad_ = g
-        elif mt_state.grad_off and fits and is_plain_copy(g):
+        elif fits and is_plain_copy(g):
             variable.grad_ = plain_copy(g)
+        elif fits:
+            variable.grad_ = call1(aten("clone"), same_value(g))
         else:
-            variable.grad_ = copy_lying_like(same_value(g) if mt_state.grad_off else g, variable)
+            variable.grad_ = laid_out_as(same_value(g) if mt_state.grad_off else g, variable)
         return 0
     held = <Tensor>variable.grad_
     if mt_state.grad_off and not needs_grad(held):
@@ -253,19 +254,13 @@ cdef int accumulate(Tensor variable, object grad, Py_ssize_t references=2) excep
     return 0
 
 
-cdef bint lies_like(Tensor g, Tensor variable) noexcept:
-    """Whether a gradient lies in memory as its leaf does, where that has no gaps; else it is to be row-major."""
-    cdef int i
-    if variable.contig or g.nd != variable.nd or not is_dense(variable):
-        return g.contig
-    for i in range(g.nd):
-        if g.sizes[i] != 1 and g.strides[i] != variable.strides[i]:
-            return False
-    return True
+cdef inline bint lies_as(Tensor g, Tensor variable) noexcept:
+    """Whether a gradient lies in memory as its leaf does, or in rows where that leaves gaps, as PyTorch's layout contract asks."""
+    return g.contig if variable.contig or not is_dense(variable) else same_steps(g, variable)
 
 
-cdef object copy_lying_like(Tensor g, Tensor variable):
-    """A copy of a gradient for which `lies_like` holds; of what stands for others, whatever its `clone` is."""
+cdef object laid_out_as(Tensor g, Tensor variable):
+    """A copy of a gradient that `lies_as` its leaf asks; of what stands for others, whatever its `clone` is."""
     if (g.keys | variable.keys) & OVERRIDES or g.nd != variable.nd:
         return call1(aten("clone"), g)
     if not is_dense(variable):

@@ -45,9 +45,14 @@ cdef class Tensor:
     def _make_wrapper_subclass(cls, size, strides=None, storage_offset=None, memory_format=None, dtype=None, layout=None,
                                device=None, pin_memory=False, requires_grad=False):
         """A tensor of the class `cls` with a shape, dtype and device but no memory: what it wraps has that."""
-        cdef Tensor t = wrapper_tensor(cls, size, strides, dtype, device)
+        cdef Tensor t = wrapper_tensor(cls, size, strides, dtype, device, 0, storage_offset)
         set_requires_grad(t, requires_grad)
         return t
+
+    @staticmethod
+    def __torch_dispatch__(func, types, args=(), kwargs=None):
+        """What calls below autograd do on tensors of a class that does not override this: the operator itself."""
+        return hook.default_dispatch(func, tuple(args), {} if kwargs is None else kwargs)
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -251,6 +256,10 @@ cdef class Tensor:
     def data(self):
         raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
+    def __reversed__(self):
+        """The rows from the last to the first, as a copy."""
+        return self if self.nd == 0 else aten("flip")(self, [0])
+
     def detach(self):
         """The same memory, outside the graph; in-place changes to either are seen by both and counted."""
         if (self.keys | mt_state.included) & ~mt_state.excluded & (OVERRIDES | TRACING):
@@ -440,6 +449,12 @@ cdef class Tensor:
 
     def __array__(self, dtype=None, copy=None):
         return hook.to_array(self, dtype, copy)
+
+    def __dlpack__(self, *, stream=-1, max_version=None, dl_device=None, copy=None):
+        return hook.dlpack(self, stream, dl_device, copy)
+
+    def __dlpack_device__(self):
+        return hook.dlpack_device(self)
 
     def __format__(self, spec):
         return hook.format_tensor(self, spec)

@@ -13,12 +13,6 @@ def set_version_(Tensor t not None, int64_t version):
     t.storage.version = version
 
 
-def bump_version_(Tensor t not None):
-    """Counts a change of the tensor in place that no operator made; tensors of inference mode have no version."""
-    if t.keys & INPLACE_OR_VIEW:
-        bump_version(t.storage)
-
-
 cdef void bump_version(UntypedStorage s) noexcept:
     global bumps
     bumps += 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _VF as _VariableFunctions  # noqa: F401
-from . import _VF as _nn  # noqa: F401
+from . import _VF as _VariableFunctions  # noqa: F401, N811
+from . import _VF as _nn  # noqa: F401, N811
 from . import _core
 from ._autograd_internals import WeakTensorRef as _WeakTensorRef  # noqa: F401
 from ._autograd_internals import current_autograd_node as _current_autograd_node  # noqa: F401
@@ -40,6 +40,7 @@ from ._dispatch_keys import (  # noqa: F401  (PyTorch keeps them here)
 from ._dispatch_keys import _ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
 from ._modes import DisableTorchDispatch as _DisableTorchDispatch  # noqa: F401
 from ._modes import DisableTorchFunction, DisableTorchFunctionSubclass, stacks  # noqa: F401
+from ._modes import EnableTorchFunction as _EnableTorchFunctionGuard
 from ._ops import find
 from .autograd import is_grad_enabled  # noqa: F401
 from .autograd._levels import is_propagating as _is_fwd_grad_enabled  # noqa: F401
@@ -300,6 +301,21 @@ def __getattr__(name: str) -> Any:
 
         return TracingState
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class _EnableTorchFunction:
+    """While it lives, ``__torch_function__`` is called, whatever switched it off before."""
+
+    def __init__(self) -> None:
+        self._guard = _EnableTorchFunctionGuard()
+        self._guard.__enter__()
+
+    def __del__(self) -> None:
+        self._guard.__exit__()
+
+
+class _EnablePythonDispatcher:
+    """While it lives, kernels in Python come first: they are registered as all others are here, and nothing changes."""
 
 
 _disabled_torch_function_impl = _core.disabled_torch_function

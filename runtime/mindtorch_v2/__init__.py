@@ -122,7 +122,10 @@ _LAZY = frozenset(
     [
         "_VF",
         "__future__",
+        "_custom_op",
+        "_custom_ops",
         "_dynamo",
+        "_library",
         "_subclasses",
         "_vmap_internals",
         "accelerator",
@@ -131,9 +134,11 @@ _LAZY = frozenset(
         "cpu",
         "cuda",
         "distributed",
+        "distributions",
         "drop_in",
         "fft",
         "func",
+        "functional",
         "fx",
         "jit",
         "linalg",
@@ -146,6 +151,7 @@ _LAZY = frozenset(
         "profiler",
         "serialization",
         "signal",
+        "sparse",
         "special",
         "testing",
         "torch_version",
@@ -174,10 +180,10 @@ _LAZY_NAMES = {
     "set_autocast_enabled": "amp",
     "vmap": "func",
     "compile": "_dynamo",
+    **dict.fromkeys(("from_dlpack", "to_dlpack"), "_dlpack"),
     **dict.fromkeys(
         ("cond", "frobenius_norm", "from_file", "norm_except_dim", "resize_as_", "while_loop"), "_composed"
     ),
-    **dict.fromkeys(("gru_cell", "lstm_cell", "rnn_relu_cell", "rnn_tanh_cell"), "nn._cell_functions"),
     **dict.fromkeys(
         (
             "get_autocast_cpu_dtype",

@@ -8,7 +8,7 @@ from . import _core
 from ._argument_types import names_wrong_types
 from ._core import Tensor, UntypedStorage
 from ._storages import TypedStorage
-from .overrides import overridable_property
+from .overrides import overridable, overridable_property
 
 __all__ = [
     "get_device",
@@ -95,8 +95,9 @@ def is_storage(obj: Any) -> bool:
 @names_wrong_types
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether two tensors show the same elements of one memory in the same order."""
+    own, other = self.untyped_storage(), tensor.untyped_storage()
     return (
-        self.untyped_storage() is tensor.untyped_storage()
+        (own is other or (own.data_ptr() != 0 and own.data_ptr() == other.data_ptr() and own.device == other.device))
         and self.storage_offset() == tensor.storage_offset()
         and self.shape == tensor.shape
         and self.stride() == tensor.stride()
@@ -112,6 +113,9 @@ def const_data_ptr(self: Tensor) -> int:
     """The address of the first element, for who only reads there."""
     return self.data_ptr()
 
+
+for _name in ("get_device", "is_distributed", "is_inference", "is_nonzero", "is_same_size", "is_signed"):
+    globals()[_name] = overridable(globals()[_name], "")
 
 _METHODS: dict[str, Any] = {
     "const_data_ptr": const_data_ptr,

@@ -9,7 +9,7 @@ from . import _core
 from ._argument_types import names_wrong_types
 from ._core import Size, Tensor
 from ._ops import ops
-from .overrides import handle_torch_function
+from .overrides import handle_torch_function, overridable
 
 __all__ = [
     "atleast_1d",
@@ -203,9 +203,11 @@ def _asked(found: Sequence[Tensor], *wanted: bool) -> Any:
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Places in the flat tensor as coordinates in a shape."""
     if indices.is_floating_point() or indices.is_complex() or indices.dtype is _core.dtypes["bool"]:
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     if not isinstance(shape, (int, Sequence)) or isinstance(shape, str):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    if not isinstance(shape, int) and not all(isinstance(size, int) for size in shape):
+        raise TypeError(f"expected 'shape' sequence to only contain ints, but got {tuple(shape)}")
     sizes = Size((shape,) if isinstance(shape, int) else tuple(shape))
     if any(size < 0 for size in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
@@ -227,5 +229,6 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     return tuple(rows.unbind(1))
 
 
+globals().update({name: overridable(globals()[name], "" if name == "nonzero" else "functional") for name in __all__})
 for _function in (nonzero, unique, unique_consecutive):
     _core.install_method(_function.__name__, _core.overridable(_function))

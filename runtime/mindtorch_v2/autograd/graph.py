@@ -13,13 +13,13 @@ from .._argument_types import names_wrong_types
 from .._core import (
     Node,
     Tensor,
-    bump_version_,
     count_saved_tensor_hooks,
     current_pass,
     pop_saved_tensor_hooks,
     push_saved_tensor_hooks,
     will_run,
 )
+from .._core_inplace_views import increment_version as count_change
 from ._mutation import allow_mutation_on_saved_tensors
 from .grad_mode import enable_grad
 
@@ -50,6 +50,19 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(_node_of(tensor), tensor.output_nr)
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Says that tensors were changed in ways unknown here: what was saved of them before can no longer be used.
+
+    Raises RuntimeError for what is no tensor; those of inference mode have no version.
+    """
+    if not isinstance(tensor, (Tensor, Iterable)):
+        raise RuntimeError(f"increment_version expect a Iterable[Tensor] as input, got {type(tensor).__name__}")
+    for each in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        if not isinstance(each, Tensor):
+            raise RuntimeError(f"increment_version expects each element of the iterable to be a tensor, got {each!r}")
+        count_change(each)
 
 
 def _node_of(tensor: Tensor) -> Node:
@@ -85,12 +98,6 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
 def saved_tensors_hooks_disabled() -> bool:
     """Whether `disable_saved_tensors_hooks` holds on this thread."""
     return _hooks.message is not None
-
-
-def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
-    """Says of tensors that they were changed in place by what autograd did not see; not of those of inference mode."""
-    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
-        bump_version_(t)
 
 
 class saved_tensors_hooks:  # noqa: N801  (PyTorch's name)
