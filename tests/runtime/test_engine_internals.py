@@ -291,3 +291,18 @@ def test_a_hook_before_loading_does_not_keep_its_module() -> None:
         assert known() is None
     finally:
         gc.enable()
+
+
+def saved_sizes_of_a_bias(torch: Any) -> Any:
+    x = torch.ones(1, 1, 3, 3, requires_grad=True)
+    return [torch.nn.Conv2d(1, 1, 3, bias=bias)(x).grad_fn._saved_bias_sym_sizes_opt for bias in (True, False)]
+
+
+def edges_of_numbers(torch: Any) -> Any:
+    w = leaf(torch)
+    return [[node is not None for node, _ in out.grad_fn.next_functions] for out in (w + 5, w * 2, w**2, w * w)]
+
+
+@pytest.mark.parametrize("case", [saved_sizes_of_a_bias, edges_of_numbers])
+def test_nodes_are_as_in_pytorch(case: Callable[[Any], Any]) -> None:
+    agree(case)
