@@ -277,6 +277,10 @@ OBJECTS = (
 
 # By the end of their paths. Errors and warnings have no methods of their own.
 CLASSES_LEFT_OUT = {
+    "autograd.function.DelayedError": "is called with tensors: what it gives has no methods of its own",
+    "autograd.function.InplaceFunction": "a Function, under an older name",
+    "autograd.variable.Variable": "has no objects: what it makes are tensors",
+    "autograd.variable.VariableMeta": "a class of classes",
     "distributions.utils.lazy_property": "a descriptor: a distribution's attributes are read",
     "cuda.amp.GradScaler": "is torch.amp's, and warns of its own name",
     "cuda.amp.autocast": "is torch.amp's, and warns of its own name",
@@ -293,6 +297,8 @@ CLASSES_LEFT_OUT = {
     "nn.UninitializedBuffer": "has a tensor's methods, which it refuses",
     "nn.UninitializedParameter": "has a tensor's methods, which it refuses",
     "nn.parameter.UninitializedTensorMixin": "marks tensors without a shape: it has no methods",
+    "utils.checkpoint.CheckpointPolicy": "a word: it has no methods",
+    "utils.checkpoint.SelectiveCheckpointContext": "a value: it has no methods",
     "utils.checkpoint.CheckpointFunction": "a function's parts: `checkpoint` is called",
     "SymBool": "has no objects: every size is known",
     "SymFloat": "has no objects: every size is known",

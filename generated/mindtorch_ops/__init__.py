@@ -413,6 +413,7 @@ on_first_use(
             aten::rms_norm:f
         """,
         "ordering": """
+            aten::_unique:f
             aten::_unique2:f
             aten::argsort:fm
             aten::bucketize:f

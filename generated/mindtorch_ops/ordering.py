@@ -9,6 +9,7 @@ from mindtorch_v2.library import Library
 from mindtorch_v2.library.definitions import empty
 
 __all__ = [
+    "_unique",
     "_unique2",
     "argsort",
     "bucketize",
@@ -356,6 +357,26 @@ def __unique2_out(op):
     op.not_implemented()
 
 
+@_lib.operator("_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)")
+def __unique_default(op):
+    """The elements, each once; where each is among them."""
+    op.python("mindtorch_v2.kernels.ordering:unique")
+    op.python("mindtorch_v2.kernels.ordering:data_dependent", device="Meta")
+    op.not_implemented()
+
+
+@_lib.operator(
+    "_unique.out(Tensor self, bool sorted=True, bool return_inverse=False, *, Tensor(a!) out0, Tensor(b!) out1) -> "
+    "(Tensor(a!), Tensor(b!))",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def __unique_out(op):
+    """The out variant of ``_unique``."""
+    op.variant_of(torch.ops.aten._unique.default)
+    op.not_implemented()
+
+
 @_lib.operator(
     "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> "
     "(Tensor, Tensor, Tensor)"
@@ -556,6 +577,7 @@ median = torch.ops.aten.median
 nanmedian = torch.ops.aten.nanmedian
 mode = torch.ops.aten.mode
 _unique2 = torch.ops.aten._unique2
+_unique = torch.ops.aten._unique
 unique_dim = torch.ops.aten.unique_dim
 unique_consecutive = torch.ops.aten.unique_consecutive
 isin = torch.ops.aten.isin

@@ -8,6 +8,7 @@ from mindtorch_v2 import Tensor
 from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 
 __all__ = [
+    "_unique",
     "_unique2",
     "argsort",
     "bucketize",
@@ -349,6 +350,30 @@ class _Unique2(_Unique2Overloads):
         """The out variant of ``_unique2``."""
 
 _unique2: _Unique2
+
+class _UniqueDefault(OpOverload):
+    def __call__(op, self: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, Tensor]: ...
+
+class _UniqueOut(OpOverload):
+    def __call__(
+        op, self: Tensor, sorted: bool = True, return_inverse: bool = False, *, out0: Tensor, out1: Tensor
+    ) -> tuple[Tensor, Tensor]: ...
+
+class _UniqueOverloads(OpOverloadPacket):
+    default: _UniqueDefault
+    out: _UniqueOut
+
+class _Unique(_UniqueOverloads):
+    @overload
+    def __call__(op, self: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, Tensor]:
+        """The elements, each once; where each is among them."""
+    @overload
+    def __call__(
+        op, self: Tensor, sorted: bool = True, return_inverse: bool = False, *, out0: Tensor, out1: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The out variant of ``_unique``."""
+
+_unique: _Unique
 
 class _UniqueDimDefault(OpOverload):
     def __call__(

@@ -275,7 +275,17 @@ def _max_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: (self == out) * (grad / (self == out).sum())}
+        return {
+            self: torch.ops.aten.logical_or(
+                self == out, torch.ops.aten.logical_and(torch.ops.aten.isnan(self), torch.ops.aten.isnan(out))
+            )
+            * (
+                grad
+                / torch.ops.aten.logical_or(
+                    self == out, torch.ops.aten.logical_and(torch.ops.aten.isnan(self), torch.ops.aten.isnan(out))
+                ).sum()
+            )
+        }
 
 
 @_lib.operator(
@@ -448,7 +458,17 @@ def _min_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {self: (self == out) * (grad / (self == out).sum())}
+        return {
+            self: torch.ops.aten.logical_or(
+                self == out, torch.ops.aten.logical_and(torch.ops.aten.isnan(self), torch.ops.aten.isnan(out))
+            )
+            * (
+                grad
+                / torch.ops.aten.logical_or(
+                    self == out, torch.ops.aten.logical_and(torch.ops.aten.isnan(self), torch.ops.aten.isnan(out))
+                ).sum()
+            )
+        }
 
 
 @_lib.operator(

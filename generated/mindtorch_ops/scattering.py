@@ -44,7 +44,7 @@ def _take_default(op, self, index):
     @op.gradient
     def _(grad):
         return {
-            self: torch.ops.aten.put_(
+            self: torch.ops.aten.put(
                 torch.ops.aten.zeros(self.shape, dtype=grad.dtype, device=grad.device), index, grad, True
             )
         }

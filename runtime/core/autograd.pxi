@@ -23,6 +23,9 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     if autograd_fallback != FALLBACK_ERROR and ALIAS_AUTOGRAD not in op.kernels:
         return call_without_formula(op, key, bound, keys, record != 0)
     if op.mutates:
+        if record and op.is_builtin and writes_into_numbers(op, bound):
+            raise RuntimeError(f"{op._schema.name}(): functions with out=... arguments don't support automatic differentiation, but one "
+                               "of the arguments requires grad.")
         refuse_inference_tensors(op, bound)
     by_formula = record and op.gradient is not None and not op.mutates and not recording_hooked
     if by_formula:
@@ -134,13 +137,23 @@ cdef bint holds(tuple tensors, object value):
     return False
 
 
+cdef bint writes_into_numbers(OpOverload op, Bound* bound) except -1:
+    """Whether the operator is given tensors to write into, its own arguments apart, that could have a gradient."""
+    for argument in op._schema.out_arguments:
+        value = <object>bound.slots[op.sig.names.index(argument.name)]
+        if isinstance(value, Tensor) and (<Tensor>value).dt.category >= CATEGORY_FLOAT:
+            return True
+    return False
+
+
 cdef FunctionCtx new_operator_node(OpOverload op, Bound* bound):
     """The node with its edges, taken before the kernel runs: an in-place operator replaces its argument's history."""
     global next_sequence
-    cdef FunctionCtx ctx = FunctionCtx.__new__(FunctionCtx)
+    cdef FunctionCtx ctx
     cdef int i, kind, slot = 0
     cdef uint64_t needs = 0
     cdef dict lists = None
+    ctx = FunctionCtx.__new__(FunctionCtx)
     if op.context_type == NULL:
         op.context_type = named_type(<PyTypeObject*>OperatorCtx, op.node_name)
     mt_become(<PyObject*>ctx, op.context_type)

@@ -51,8 +51,17 @@ cdef class FunctionCtx(Node):
         return unpack_saved(self)
 
     @property
+    def saved_variables(self):
+        """The obsolete name of ``saved_tensors``."""
+        import warnings
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
+        return self.saved_tensors
+
+    @property
     def _raw_saved_tensors(self):
-        """What was saved, as `SavedTensor`s."""
+        """What was saved, as `SavedTensor`s. Raises RuntimeError after the graph was freed."""
+        if self.freed:
+            raise graph_freed()
         return tuple([saved_tensor(self, i) for i in range(len(self.saved or ()))])
 
     def name(self):
@@ -241,6 +250,8 @@ cdef Tensor as_own_output(FunctionCtx ctx, Tensor alias, int number):
     """A saved output as backward sees it: with this node as its history again."""
     cdef Tensor t = saved_alias(alias)
     t.grad_fn_, t.output_nr_, t.tangents = ctx, number, alias.tangents
+    if ctx.rare is not None and ctx.rare.change is not None:
+        cold.give_history_of_change(ctx.rare.change, t)
     return t
 
 

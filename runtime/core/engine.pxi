@@ -56,6 +56,7 @@ cdef object backward_pass(PyObject** tensors, PyObject** starts, Py_ssize_t coun
         roots = <Root*>task.cut(count * sizeof(Root))
         for i in range(count):
             roots[i].state = task.reach(root_of(<object>tensors[i], i, &roots[i].output))
+        task.roots, task.root_count = roots, count
         task.count_dependencies()
         if inputs is not None:
             seek_inputs(task, inputs, accumulate_inputs)
@@ -144,6 +145,8 @@ cdef object start_at(object root, object grad, Py_ssize_t at):
         t = <Tensor>root
         if grad is None and gradient_node(t) is None:
             return None
+        if grad is None and t.keys & PYTHON and not t.keys & BATCHED and t.nelem == 1 and t.dt.category == CATEGORY_FLOAT:
+            return aten("ones_like")(t)                    # of its class
         return first_gradient(<Tensor>grad, t.nd, t.sizes, t.dt, t.dev, at)
     if not isinstance(root, tuple):
         raise RootError(f"Expected output to be a torch.Tensor or a GradientEdge, but got {_type_name(root)} at index {at}")
@@ -168,6 +171,9 @@ cdef object first_gradient(Tensor grad, int nd, int64_t* sizes, dtype dt, device
         if not same:
             raise RuntimeError(f"Mismatch in shape: grad_output[{at}] has a shape of {grad.shape} and output[{at}] has a shape of "
                                f"{make_size(nd, sizes)}.")
+        if (grad.dt.category == CATEGORY_COMPLEX) != (dt.category == CATEGORY_COMPLEX):
+            raise RuntimeError("For complex Tensors, both grad_output[i] and output[i] are required to have the same dtype. Mismatch in "
+                               f"dtype: grad_output[{at}] has a dtype of {grad.dt} and output[{at}] has a dtype of {dt}.")
         return grad
     for i in range(nd):
         single &= sizes[i] == 1

@@ -157,6 +157,10 @@ cdef Tensor same_value(Tensor source):
     t.born = source.born
     copy_geometry(source, t)
     vars(t).update(vars(source))
+    for cls in type(source).__mro__:
+        for name in cls.__dict__.get("__slots__", ()) if cls is not Tensor else ():
+            if hasattr(source, name):
+                setattr(t, name, getattr(source, name))
     return t
 
 
@@ -244,6 +248,11 @@ def install_method(str name not None, value):
         raise ValueError(f"install_method(): special method {name!r} must be written in the core")
     if name not in NATIVE_METHODS:
         mt_install_attribute(TensorType, sys.intern(name), value)
+
+
+def install_repr(function not None):
+    """Makes a function ``Tensor.__repr__``, which may then be called with keywords; see `install_method`."""
+    mt_install_attribute(TensorType, "__repr__", function)
 
 
 def install_storage_method(str name not None, value):

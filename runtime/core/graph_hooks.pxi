@@ -79,8 +79,12 @@ cdef tuple history_of(Tensor t):
 
 cdef Tensor with_history(FunctionCtx ctx, Tensor value, Py_ssize_t at):
     """What unpack returned, as backward sees it: in the place of what was saved, whatever pack and unpack computed."""
-    cdef Tensor t = saved_alias(value)
-    node, t.output_nr_, t.tangents = ctx.rare.histories[at]
+    cdef Tensor t
+    node, output, tangents = ctx.rare.histories[at]
+    if node is None and not ctx.saved_outputs >> at & 1 and tangents is value.tangents and not needs_grad(value):
+        return value                                       # as it was: backward may ask whether it is the same object
+    t = saved_alias(value)
+    t.output_nr_, t.tangents = output, tangents
     t.grad_fn_ = ctx if ctx.saved_outputs >> at & 1 else node
     return t
 

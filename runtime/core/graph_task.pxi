@@ -1,5 +1,6 @@
 """The backward pass: dependencies counted over the reachable graph, then nodes run from newest to oldest."""
 
+cdef uint64_t passes_begun = 0
 cdef bint node_fields_taken = False        # one pass at a time keeps its states in the nodes; others use a dict
 
 cdef enum:
@@ -38,11 +39,18 @@ cdef class GraphTask:
     cdef bint heap_is_own
     cdef dict captures                     # node -> [(output number, position in `captured`)]
     cdef list captured
-    cdef bint retain_graph
+    cdef readonly bint retain_graph
+    cdef readonly uint64_t number          # of the passes of this process
+    cdef Root* roots
+    cdef Py_ssize_t root_count
+    cdef NodeState* running                # the node that runs now
+    cdef list callbacks                    # what is to run when the pass has ended well
     cdef object __weakref__
 
     cdef int open(self, PassMemory* memory) except -1:
-        global node_fields_taken
+        global node_fields_taken, passes_begun
+        self.number = passes_begun
+        passes_begun += 1
         self.free_at, self.free_end = &memory.states[0], &memory.states[0] + FIRST_STATES
         self.heap, self.heap_room = memory.queue, FIRST_QUEUED
         self.in_nodes = not node_fields_taken
@@ -236,11 +244,35 @@ cdef class GraphTask:
         cdef NodeState* state
         while self.heap_size > 0:
             state = self.pop()
+            self.running = state
             if state.needed and watched & WATCH_PROFILE:
                 self.run_profiled(state)
             elif state.needed:
                 self.run_node(state)
+        self.running = NULL
+        while self.callbacks:
+            self.callbacks.pop(0)()
         return 0
+
+    @property
+    def root_nodes(self):
+        """The nodes that the pass starts from."""
+        return [<object>self.roots[i].state.node for i in range(self.root_count)]
+
+    @property
+    def node(self):
+        """The node that runs now, or None."""
+        return None if self.running == NULL else <object>self.running.node
+
+    def gives(self, Node node not None):
+        """Whether the gradient of this node is asked for, and returned."""
+        return self.captures is not None and node in self.captures
+
+    def call_at_end(self, function):
+        """Calls a function when all nodes have run, after those that wait already; it may add others."""
+        if self.callbacks is None:
+            self.callbacks = []
+        self.callbacks.append(function)
 
     cdef int run_profiled(self, NodeState* state) except -1:
         cdef int64_t span = cold.open_node(<Node>state.node, None)

@@ -133,13 +133,28 @@ cdef class Node:
         """A ``(node, output number)`` pair per input slot; ``(None, 0)`` where the input needs no gradient."""
         if self.next_nodes is None:
             return ()
-        return tuple([(self.next_nodes[i], self.next_outputs[i]) for i in range(self.next_count)])
+        found = tuple([(self.next_nodes[i], self.next_outputs[i]) for i in range(self.next_count)])
+        return found + ((None, 0),) if takes_number_for_tensor(self) else found
 
     def name(self):
         return self.node_name
 
     def _sequence_nr(self):
         return self.sequence
+
+    def __call__(self, *grads, **options):
+        """What the node makes of the gradients of its outputs (None: of one that has none): those of its inputs, alone or in a tuple."""
+        if isinstance(self, FunctionCtx) and not (<FunctionCtx>self).is_operator:
+            raise TypeError(f"'{_type_name(self)}' object is not callable")
+        if options:
+            raise TypeError("keyword arguments are not supported")
+        if len(grads) != self.output_count:
+            raise TypeError(f"expected {self.output_count} arguments, got {len(grads)} instead")
+        for i, grad in enumerate(grads):
+            if grad is not None and not isinstance(grad, Tensor):
+                raise TypeError(f"argument {i} is not a Variable")
+        found = tuple(self.apply(list(grads)))[:self.next_count] + ((None,) if takes_number_for_tensor(self) else ())
+        return found[0] if len(found) == 1 else found
 
     def __repr__(self):
         return f"<{_type_name(self)} object at {<uintptr_t><PyObject*>self:#x}>"
@@ -148,13 +163,24 @@ cdef class Node:
         raise TypeError(f"cannot pickle '{_type_name(self)}' object")
 
 
+cdef object PAIRS_WITH_NUMBERS = frozenset(("add", "sub", "mul", "div"))
+
+
+cdef bint takes_number_for_tensor(Node node) except -1:
+    """Whether it is the node of ``x + 2``, which PyTorch makes a sum of two tensors: the number has an edge that leads nowhere."""
+    if not isinstance(node, FunctionCtx) or not (<FunctionCtx>node).is_operator:
+        return False
+    schema = (<OpOverload>(<FunctionCtx>node).function)._schema
+    return is_builtin_call(node) and schema.overload == "Scalar" and schema.name.rstrip("_") in PAIRS_WITH_NUMBERS
+
+
 @cython.final
 @cython.no_gc_clear          # __dealloc__ must still see the variable
 cdef class AccumulateGrad(Node):
     """Adds what arrives to a leaf's ``grad``."""
 
     def __dealloc__(self):
-        if self.variable is not None:
+        if self.variable is not None and self.variable.accumulator == <PyObject*>self:
             self.variable.accumulator = NULL
 
     def name(self):
@@ -206,20 +232,19 @@ cdef int accumulate(Tensor variable, object grad, Py_ssize_t references=2) excep
     """variable.grad += grad, keeping a gradient that nobody else refers to instead of copying it."""
     cdef Tensor g = <Tensor>grad
     cdef Tensor held
+    cdef bint fits
     if variable.grad_ is None:
         # The caller's variable and `g` are two references, what hooks will be given is a third: with no other, and none to
         # its memory, it can be kept.
-        if not lies_as(g, variable):
-            variable.grad_ = laid_out_as(same_value(g) if mt_state.grad_off else g, variable)
-        elif mt_state.grad_off and g.base_ is None and Py_REFCNT(<PyObject*>g.storage) == 1 \
-                and Py_REFCNT(<PyObject*>g) <= references:
+        fits = mt_state.grad_off and lies_as(g, variable)
+        if fits and g.base_ is None and Py_REFCNT(<PyObject*>g.storage) == 1 and Py_REFCNT(<PyObject*>g) <= references:
             variable.grad_ = g
-        elif mt_state.grad_off and is_plain_copy(g):
+        elif fits and is_plain_copy(g):
             variable.grad_ = plain_copy(g)
-        elif mt_state.grad_off:
+        elif fits:
             variable.grad_ = call1(aten("clone"), same_value(g))
         else:
-            variable.grad_ = call1(aten("clone"), g)
+            variable.grad_ = laid_out_as(same_value(g) if mt_state.grad_off else g, variable)
         return 0
     held = <Tensor>variable.grad_
     if mt_state.grad_off and not needs_grad(held):
@@ -235,11 +260,13 @@ cdef inline bint lies_as(Tensor g, Tensor variable) noexcept:
 
 
 cdef object laid_out_as(Tensor g, Tensor variable):
-    """A copy of a gradient that `lies_as` its leaf asks."""
-    if variable.contig or not is_dense(variable):
-        return call1(aten("contiguous"), g)
-    made = aten("new_empty_strided")(g, variable.shape, variable.stride())
-    return aten("copy_")(made, g)
+    """A copy of a gradient that `lies_as` its leaf asks; of what stands for others, whatever its `clone` is."""
+    if (g.keys | variable.keys) & OVERRIDES or g.nd != variable.nd:
+        return call1(aten("clone"), g)
+    if not is_dense(variable):
+        return aten("clone")(g, memory_format="contiguous_format")
+    made = aten("new_empty_strided")(g, make_size(g.nd, g.sizes), variable.stride())
+    return call2(aten("copy_"), made, g)
 
 
 cdef inline bint is_plain_copy(Tensor g) noexcept:

@@ -58,8 +58,8 @@ cdef PyTypeObject* named_type(PyTypeObject* base, str name) except NULL:
 
 
 def function_node_class(cls):
-    """The class of the contexts of a Function, which are its nodes: ``MyFunctionBackward``."""
-    made = type(f"{cls.__name__}Backward", (FunctionCtx,),
+    """The class of the contexts of a Function, which are its nodes: ``MyFunctionBackward``, or what ``_node_name`` says."""
+    made = type(vars(cls).get("_node_name", f"{cls.__name__}Backward"), (FunctionCtx,),
                 {"__slots__": (), "__module__": "torch.autograd.function", "_forward_cls": cls})
     mt_adopt_class(<PyTypeObject*>made)
     return made

@@ -8,7 +8,7 @@ cdef int park_accumulator(PyObject* o) noexcept:
     """Asked as the last reference to a node goes: whether its tensor has taken it."""
     cdef AccumulateGrad node = <AccumulateGrad>o
     cdef Tensor t = node.variable
-    if t is None or node.hooks is not None or t.parked != NULL or Py_REFCNT(<PyObject*>t) <= 2:       # ours, and the node's
+    if t is None or t.accumulator != o or node.hooks is not None or t.parked != NULL or Py_REFCNT(<PyObject*>t) <= 2:       # ours, and the node's
         return False
     t.accumulator = NULL
     t.parked = o
@@ -27,3 +27,11 @@ cdef AccumulateGrad unpark_accumulator(Tensor t):
     record_meta(&node.first_meta, t)
     node.variable, t.accumulator = t, <PyObject*>node
     return node
+
+
+cdef int forget_accumulator(Tensor t) except -1:
+    """Before a tensor is another one, in place: a graph that knows it keeps the node, which is no longer found by the tensor."""
+    cdef PyObject* parked = t.parked
+    t.accumulator = t.parked = NULL
+    Py_XDECREF(parked)
+    return 0

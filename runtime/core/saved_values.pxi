@@ -39,17 +39,18 @@ cdef class SavedTensor:
         cdef RareState rare = self.node.rare
         return None if self.at < 0 or rare is None or rare.unpack is None else rare.unpack[self.at]
 
-    def register_hooks(self, pack_hook, unpack_hook):
-        """From now on ``pack_hook(tensor)`` is kept, of which ``unpack_hook`` makes the tensor for backward.
+    def register_hooks(self, *hooks):
+        """``register_hooks(pack_hook, unpack_hook)``: from now on ``pack_hook(tensor)`` is kept, of which the other makes the tensor.
 
         Raises RuntimeError where there is no tensor, the graph was freed, or there are hooks already.
         """
         cdef FunctionCtx node = self.node
         cdef RareState rare
         cdef int outside = mt_state.grad_off
-        for hook in (pack_hook, unpack_hook):
-            if not callable(hook):
-                raise TypeError(f"register_hooks(): expected two callables, got {_type_name(hook)}")
+        if len(hooks) != 2 or not callable(hooks[0]) or not callable(hooks[1]):
+            raise TypeError("register_hooks(): incompatible function arguments: expected (pack_hook, unpack_hook), two callables, got "
+                            f"({', '.join([_type_name(given) for given in hooks])})")
+        pack_hook, unpack_hook = hooks
         if self.at < 0 or not node.freed and saved_at(node, self.at) is None:
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
         if node.freed:
@@ -131,6 +132,8 @@ cdef bint is_optional(OpOverload op, str name) except -1:
 
 cdef bint keeps_tensor(FunctionCtx node, str name, object where) except -1:
     cdef OpOverload op = <OpOverload>node.function
+    if isinstance(where, slice):
+        return True
     return isinstance(where, int) and (formula_of_node(node) is None or (<Gradient>op.gradient).names().get(name, False))
 
 
@@ -146,6 +149,8 @@ cdef object saved_by_name(FunctionCtx node, str name):
     where = None if wanted is None else saved_places(node).get(wanted)
     if where is None or raw and not keeps_tensor(node, wanted, where):
         raise AttributeError(f"'{_type_name(node)}' object has no attribute '{name}'")
+    if raw and isinstance(where, slice):
+        return tuple([saved_tensor(node, at) for at in range(*where.indices(len(node.saved or ())))])
     if raw:
         return saved_tensor(node, where)
     if isinstance(where, slice):

@@ -7,10 +7,26 @@ cdef uint64_t override_keys(object cls):
         return 0
     if defines_dispatch(cls):
         keys |= PYTHON
-    if cls.__torch_function__ is not disabled_torch_function:
+    if cls.__torch_function__ is not disabled_torch_function and not (keys and settled_by_dispatch(cls)):
         watch_attributes()
         keys |= TORCH_FUNCTION
     return keys
+
+
+cdef bint settled_by_dispatch(cls) except -1:
+    """Whether a class defines ``__torch_dispatch__`` and leaves ``__torch_function__`` as it is: as in PyTorch it has none then."""
+    for base in cls.__mro__:
+        if base is Tensor:
+            return False
+        if "__torch_function__" in base.__dict__:
+            return base.__dict__["__torch_function__"] is disabled_torch_function
+        if "__torch_dispatch__" in base.__dict__:
+            for above in base.__mro__[1:]:
+                if above is not Tensor and "__torch_function__" in above.__dict__:
+                    return False
+            base.__torch_function__ = disabled_torch_function
+            return True
+    return False
 
 
 def defines_dispatch(object cls):

@@ -301,6 +301,26 @@ cdef class Tensor:
             self.hooks = {}
         return RemovableHandle(self.hooks, hook)
 
+    @property
+    def _grad_fn(self):
+        return self.grad_fn
+
+    @_grad_fn.deleter
+    def _grad_fn(self):
+        raise RuntimeError("cannot delete _grad_fn of a tensor: it is the graph's")
+
+    @property
+    def _backward_hooks(self):
+        return self.hooks
+
+    @_backward_hooks.setter
+    def _backward_hooks(self, value):
+        self.hooks = None if value is None else dict(value)
+
+    @_backward_hooks.deleter
+    def _backward_hooks(self):
+        raise RuntimeError("cannot delete _backward_hooks of a tensor: remove them by their handles")
+
     def register_post_accumulate_grad_hook(self, hook):
         """Calls ``hook(tensor)`` whenever backward has added to this leaf's ``grad``; returns a handle with ``remove()``."""
         if not needs_grad(self):
@@ -532,6 +552,10 @@ cdef class RemovableHandle:
         self.hooks, self.id = hooks, next_hook
         next_hook += 1
         hooks[self.id] = hook
+
+    def hooks_dict_ref(self):
+        """The hooks, by the ``id`` of their handles."""
+        return self.hooks
 
     def remove(self):
         self.hooks.pop(self.id, None)

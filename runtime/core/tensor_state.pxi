@@ -51,6 +51,7 @@ cdef int set_memory(Tensor t, UntypedStorage source, int64_t offset, Tensor shap
     if source.dev is not t.dev:
         raise RuntimeError(f'Attempted to set the storage of a tensor on device "{t.dev}" to a storage on different device '
                            f'"{source.dev}".  This is no longer allowed; the devices must match.')
+    forget_accumulator(t)
     bump_version(t.storage)                      # seen by what shared the memory so far, too, as in PyTorch
     if owner_storage(t.storage) is not owner_storage(source):
         show_memory(t, source)
@@ -124,6 +125,19 @@ def set_to_nothing(Tensor self not None):
     cdef int64_t none = 0
     set_memory(self, new_storage(0, self.dev), 0, shape_sizes(1, &none, self.dt, self.dev))
     return self
+
+
+def as_own_(Tensor t not None):
+    """Makes a view a tensor of its own for autograd: changes in place of other views are not its own; returns it.
+
+    What stands for others stays as it is.
+    """
+    cdef UntypedStorage shown
+    if not t.keys & OVERRIDES and t.base_ is not None:
+        shown = alias_storage(t.storage)
+        shown.version = 0
+        t.storage, t.base_, t.made = shown, None, 0
+    return t
 
 
 def forget_history(Tensor t not None):

@@ -179,7 +179,7 @@ def resize_(Tensor t not None, shape, memory_format=None):
     cdef Tensor fresh
     cdef int64_t needed
     refuse_inference_tensor(t)
-    if needs_grad(t):
+    if needs_grad(t) and t.keys & INPLACE_OR_VIEW:        # a tensor of inference mode has no graph
         raise RuntimeError("cannot resize variables that require grad: resize `x.detach()`, or `x.data`")
     if forward_levels and cold.level_of_tensor(t):
         raise RuntimeError("cannot resize variables that has a forward grad: resize what `unpack_dual` gives")

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import _VF as _VariableFunctions  # noqa: F401, N811
+from . import _VF as _nn  # noqa: F401, N811
 from . import _core
+from ._autograd_internals import WeakTensorRef as _WeakTensorRef  # noqa: F401
+from ._autograd_internals import current_autograd_node as _current_autograd_node  # noqa: F401
+from ._autograd_internals import (
+    current_graph_task_execution_order as _current_graph_task_execution_order,  # noqa: F401
+)
+from ._autograd_internals import current_graph_task_id as _current_graph_task_id  # noqa: F401
+from ._autograd_internals import functions as _functions  # noqa: F401
+from ._autograd_internals import internals as _autograd  # noqa: F401
+from ._autograd_internals import will_engine_execute_node as _will_engine_execute_node  # noqa: F401
 from ._core import OpOverload, Tensor
 from ._dispatch_keys import DispatchKey as DispatchKey  # generated code reads these
 from ._dispatch_keys import DispatchKeySet as DispatchKeySet
@@ -27,10 +38,13 @@ from ._dispatch_keys import (  # noqa: F401  (PyTorch keeps them here)
     _SetExcludeDispatchKeyGuard,
 )
 from ._dispatch_keys import _ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
-from ._modes import EnableTorchFunction as _EnableTorchFunctionGuard
 from ._modes import DisableTorchDispatch as _DisableTorchDispatch  # noqa: F401
 from ._modes import DisableTorchFunction, DisableTorchFunctionSubclass, stacks  # noqa: F401
+from ._modes import EnableTorchFunction as _EnableTorchFunctionGuard
 from ._ops import find
+from .autograd import is_grad_enabled  # noqa: F401
+from .autograd._levels import is_propagating as _is_fwd_grad_enabled  # noqa: F401
+from .autograd._levels import set_propagating_ as _set_fwd_grad_enabled  # noqa: F401
 from .backends import _registration, backend_of
 from .errors import LinAlgError as _LinAlgError  # noqa: F401
 from .library import get_kernel

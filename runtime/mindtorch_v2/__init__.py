@@ -120,11 +120,14 @@ inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 # Imported when first used: a script that needs none of them starts without them.
 _LAZY = frozenset(
     [
+        "_VF",
+        "__future__",
         "_custom_op",
         "_custom_ops",
         "_dynamo",
         "_library",
         "_subclasses",
+        "_vmap_internals",
         "accelerator",
         "amp",
         "compiler",

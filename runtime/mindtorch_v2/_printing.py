@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _core
 from ._core import Tensor
+from .overrides import handle_attribute
 
 __all__ = ["set_printoptions", "tensor_repr"]
 
@@ -34,16 +35,22 @@ def set_printoptions(
     _Options.sci_mode = sci_mode
 
 
-def tensor_repr(self: Tensor) -> str:
-    """``tensor([...], ...)`` with what differs from the defaults: size of an empty one, dtype, device, history."""
+def tensor_repr(self: Tensor, tensor_contents: str | None = None) -> str:
+    """``tensor([...], ...)`` with what differs from the defaults: size of an empty one, dtype, device, history.
+
+    ``tensor_contents`` stands in place of the values, after the name of the class.
+    """
     prefix = "Parameter containing:\ntensor(" if type(self).__name__ == "Parameter" else "tensor("
+    prefix = prefix if tensor_contents is None else f"{type(self).__name__}("
     indent = len("tensor(")
     suffixes: list[str] = []
     default = _core.get_default_device()
     if self.device.type != default.type or (not self.is_cpu and self.device.index is not None):
         suffixes.append(f"device='{self.device}'")
     usual = self.dtype in _implied_dtypes()
-    if self.is_meta:
+    if tensor_contents is not None:
+        body = tensor_contents
+    elif self.is_meta:
         body = "..."
         suffixes.append(f"size={tuple(self.shape)}")
         usual = self.dtype is _core.get_default_dtype()
@@ -183,4 +190,14 @@ def _vector(values: Any, indent: int, is_cut: bool, show: Callable[[Any], str]) 
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
+def _repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
+    """The tensor as text; with ``tensor_contents`` in place of its values."""
+    if _core.overridden(self):
+        text: str = handle_attribute(Tensor.__repr__, self)
+        return text
+    return tensor_repr(self, tensor_contents)
+
+
+_repr.__name__, _repr.__qualname__ = "__repr__", "Tensor.__repr__"
+_core.install_repr(_repr)
 _core.hooks.fill(tensor_repr=tensor_repr)

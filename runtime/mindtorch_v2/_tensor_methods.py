@@ -326,7 +326,14 @@ def layout_of(self: Tensor) -> layout:
     return strided
 
 
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What a module keeps in this tensor's place when ``other`` is loaded: this one with its values, or that one."""
+    loaded: Any = other if assign else self.copy_(other)
+    return loaded.detach()  # type: ignore[no-any-return]
+
+
 _METHODS: dict[str, Any] = {
+    "module_load": module_load,
     "pin_memory": pin_memory,
     "is_pinned": is_pinned,
     "is_shared": is_shared,

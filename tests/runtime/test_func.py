@@ -536,3 +536,70 @@ def test_each_output_of_vjp_has_the_history_that_it_depends_on() -> None:
         return t.func.vjp(lambda x, y: (x.sin(), y.sin(), x * y), a, b)[0]
 
     agree(case)
+
+
+def pulled_back_inside(t: Any) -> Any:
+    """The gradient of what a pull-back gives by the cotangents that it was given, in a transform that began later."""
+    _, pull_back = t.func.vjp(t.sin, v(t))
+    return t.func.grad(lambda c: pull_back(c)[0].sum())(v(t)), t.func.jacrev(lambda c: pull_back(c)[0])(v(t))
+
+
+def another_argument_changed(t: Any) -> Any:
+    def f(a: Any, b: Any) -> Any:
+        b.copy_(a * 2)
+        return b.sin()
+
+    return [jacobian(f)(v(t), t.zeros(2)) for jacobian in (t.func.jacrev, t.func.jacfwd)]
+
+
+def linearized_constant(t: Any) -> Any:
+    _, push_forward = t.func.linearize(lambda a: t.func.grad(lambda b: (b * 3).sum())(a), v(t))
+    return push_forward(v(t))
+
+
+def taken(t: Any) -> Any:
+    return t.func.jacrev(lambda a: t.take(a, t.tensor([1, 1, 0])))(v(t))
+
+
+def tangents_off_inside(t: Any) -> Any:
+    """Off, nothing is propagated, but by a transform that begins inside."""
+    set_enabled = t.autograd.forward_ad._set_fwd_grad_enabled
+
+    def f(a: Any) -> Any:
+        with set_enabled(False):
+            shift = a**2
+        return a**2 - shift
+
+    one = t.ones(())
+    with set_enabled(False):
+        outside = t.func.jvp(t.sin, (one,), (one,))[1]
+    return outside, t.func.jvp(f, (one,), (one,))[1], t.func.jvp(lambda a: t.func.jvp(f, (a,), (one,)), (one,), (one,))
+
+
+def saved_input(t: Any) -> Any:
+    class Same(t.autograd.Function):  # type: ignore[misc, name-defined]
+        @staticmethod
+        def forward(a: Any) -> Any:
+            return a
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(output)
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad
+
+    Same.apply(v(t).requires_grad_())
+
+
+@pytest.mark.parametrize(
+    "case", [pulled_back_inside, another_argument_changed, linearized_constant, taken, tangents_off_inside]
+)
+def test_what_pytorchs_own_tests_found(case: Callable[[Any], Any]) -> None:
+    agree(case)
+
+
+def test_an_input_returned_as_it_is_is_not_saved() -> None:
+    agree(saved_input, "input that has been returned as-is as output is being saved for backward")
+    agree(lambda t: t.func.vjp(lambda a: None, v(t)), "Expected f to be a function that has non-empty output")

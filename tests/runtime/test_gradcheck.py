@@ -245,3 +245,42 @@ def test_single_precision_warns() -> None:
         return [str(w.message)[:183] for w in found if "double precision" in str(w.message)][:1]
 
     agree(warned)
+
+
+def of_complex_numbers(torch: Any) -> Any:
+    x = torch.ones(2, dtype=torch.complex128, requires_grad=True)
+    return torch.autograd.gradcheck(torch.view_as_real, x), torch.autograd.gradcheck(lambda x: (x.real, x.imag), x)
+
+
+def of_a_wrong_imaginary_part(torch: Any) -> Any:
+    def bad(x: Any) -> Any:
+        y = x.clone()
+        y.register_hook(lambda g: g + 1e-2)
+        return y
+
+    try:
+        torch.autograd.gradcheck(bad, torch.ones(2, dtype=torch.complex128, requires_grad=True), fast_mode=False)
+    except RuntimeError as error:  # each library has a class of its own
+        raise RuntimeError(str(error)) from None
+
+
+def of_what_the_function_knows_otherwise(torch: Any) -> Any:
+    """The argument is moved itself: a function may reach it by another name."""
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    return torch.autograd.gradcheck(lambda _: x * x, x), x
+
+
+def by_older_names(torch: Any) -> Any:
+    names = torch.autograd.gradcheck.__module__ and __import__(torch.__name__ + ".autograd.gradcheck", fromlist=["x"])
+    a, b = (torch.ones(2, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    numerical = names.get_numerical_jacobian(lambda values: (2 * values[0] + values[1],), (a, b), eps=1e-6)
+    return numerical, names.get_analytical_jacobian((a, b), 2 * a + b)
+
+
+@pytest.mark.parametrize("case", [of_complex_numbers, of_what_the_function_knows_otherwise, by_older_names])
+def test_what_is_checked(case: Any) -> None:
+    agree(case)
+
+
+def test_a_wrong_imaginary_part_is_named() -> None:
+    agree(of_a_wrong_imaginary_part, "While considering the imaginary part of complex outputs only")

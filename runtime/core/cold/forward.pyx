@@ -20,6 +20,7 @@ cdef extern from "cpython_glue.h":      # for tracebacks without frames of the c
     pass
 
 cdef uint64_t BATCHED = <uint64_t>1 << KEY_BATCHED
+cdef int64_t LATER_THAN_ANY = (<int64_t>1 << 62)
 
 
 @cython.final
@@ -162,6 +163,11 @@ def adopt_input_(Tensor t not None):
     """As `adopt_`, for what the transform differentiates by: it and views of it may not be changed in place; returns it."""
     t.made = MADE_FOR_TRANSFORM
     return adopt_(t)
+
+
+def retire_(Tensor t not None):
+    """Says of a leaf that the transform that made it is done: no younger one has to differentiate by it."""
+    t.born = LATER_THAN_ANY
 
 
 def hide_tangents_(int64_t level):

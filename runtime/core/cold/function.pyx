@@ -130,6 +130,7 @@ cdef object apply_function(object cls, FunctionCtx ctx, tuple args, bint new_sty
             output = (cls.forward if forward is None else forward)(*args)
             thread_state().grad_off = True
             cls.setup_context(ctx, args, output)
+            refuse_saved_inputs(ctx, args, output)
         else:
             output = call_with_context(class_attribute(cls, "forward"), ctx, args)
         if ctx.rare is None and not PyTuple_Check(output) and not holds(args, output):
@@ -137,6 +138,7 @@ cdef object apply_function(object cls, FunctionCtx ctx, tuple args, bint new_sty
                 record_output(ctx, output)
             if isinstance(output, Tensor) and (<Tensor>output).base_ is not None:
                 (<Tensor>output).made = MADE_BY_FUNCTION
+                (<Tensor>output).seen_version = <int>(<Tensor>output).storage.version     # what forward did is the Function's
         else:
             output = wrap_outputs(ctx, args, output, record)
         if ctx.rare is not None and not ctx.rare.keeps_marks:
@@ -146,6 +148,19 @@ cdef object apply_function(object cls, FunctionCtx ctx, tuple args, bint new_sty
     if record:
         ctx.finish_saving()
     return output
+
+
+cdef int refuse_saved_inputs(FunctionCtx ctx, tuple args, object output) except -1:
+    """Of an input that forward returned as it is ``setup_context`` has two names for one tensor: it cannot say which is saved."""
+    cdef RareState marked = ctx.rare
+    cdef tuple outputs = <tuple>output if PyTuple_Check(output) else (output,)
+    for value in outputs:
+        if isinstance(value, Tensor) and holds(args, value) and not (marked is not None and holds(marked.dirty, value)) \
+                and (holds(ctx.to_save, value) or marked is not None and holds(marked.to_save_forward, value)):
+            raise RuntimeError("An input that has been returned as-is as output is being saved for backward. This is not supported if "
+                               "you override setup_context. You should return and save a view of the input instead, e.g. with "
+                               "x.view_as(x) or setup ctx inside the forward function itself.")
+    return 0
 
 
 cdef int record_output(FunctionCtx ctx, object output) except -1:
@@ -270,6 +285,8 @@ cdef Tensor wrap_output(FunctionCtx ctx, tuple args, Tensor output, int number, 
         view.base_ = output if output.base_ is None else output.base_
         view.seen_version = <int>view.storage.version
         output = view
+    elif output.base_ is not None:
+        output.seen_version = <int>output.storage.version
     if record and differentiable:
         if is_dirty and output.base_ is not None and holds(args, output):
             rebase_dirty_view(ctx, args, output, number)
@@ -296,13 +313,16 @@ cdef int rebase_dirty_view(FunctionCtx ctx, tuple args, Tensor view, int number)
 def function_tangents(FunctionCtx ctx not None, tuple inputs not None, tuple tangents not None):
     """Calls a Function's ``jvp`` on its arguments' tangents.
 
-    A tensor without a tangent (None in `tangents`) gets zeros, unless the context was told not to materialise.
+    A tensor without a tangent (None in `tangents`) gets zeros, unless the context was told not to materialise. What was saved
+    for backward alone is not seen.
     """
     cdef list given = list(tangents)
     if ctx.materialize:
         for i, value in enumerate(inputs):
             if given[i] is None and isinstance(value, Tensor) and (<Tensor>value).dt.category >= CATEGORY_FLOAT:
                 given[i] = aten("zeros_like")(value)
+    if ctx.rarely().to_save_forward is None:
+        ctx.rare.to_save_forward = ()
     try:
         return ctx.function.jvp(ctx, *given)
     finally:

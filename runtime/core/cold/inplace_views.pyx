@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t, uint64_t
 from mindtorch_v2._core cimport (
     KEY_AD_INPLACE_OR_VIEW, KEY_BATCHED, MADE_BY_FUNCTION, MADE_BY_OPERATOR, MADE_FOR_TRANSFORM, MADE_IN_INFERENCE, MADE_IN_NO_GRAD,
     MADE_WITH_OTHERS,
-    FunctionCtx, Node, Tensor, aten, bump_version, check_writable, cold, copy_geometry_at, make_size, named_type, needs_grad,
+    FunctionCtx, Node, RareState, Tensor, aten, bump_version, check_writable, cold, copy_geometry_at, make_size, named_type, needs_grad,
     next_sequence, pairs_between, record_meta, refuse_inference_tensor, set_history, shown_part, start_in_base, thread_state, zeros_for,
 )
 
@@ -74,7 +74,7 @@ cdef class CopySlices(Node):
         part = shown_part(whole, self.pairs, self.size, self.stride, self.offset)
         inner = [None] * self.operation.output_count
         inner[self.output] = aten("clone")(part)
-        result = list(self.operation.apply(inner))
+        result = self.run_operation(inner)
         if result[self.at] is None:
             aten("zero_")(part)
         else:
@@ -84,6 +84,18 @@ cdef class CopySlices(Node):
             aten("copy_")(part, result[self.at])
         result[self.at] = whole
         return result
+
+    cdef list run_operation(self, list grads):
+        """The operation's own gradients; its result is part of the base for it, and has the history of that."""
+        cdef RareState rare
+        if not isinstance(self.operation, FunctionCtx):
+            return list(self.operation.apply(grads))
+        rare = (<FunctionCtx>self.operation).rarely()
+        rare.change = self
+        try:
+            return list(self.operation.apply(grads))
+        finally:
+            rare.change = None
 
     cdef object as_batch(self, object whole, object part):
         """The base's gradient with what the part is a batch of."""
@@ -202,6 +214,23 @@ cdef int refresh_view(Tensor view) except -1:
     return 0
 
 
+cdef int give_history_of_change(Node change, Tensor t) except -1:
+    """Gives what a change of a view saved as its result the history of that part of the base."""
+    cdef CopySlices made_by = <CopySlices?>change
+    cdef ViewOfBase node = ViewOfBase.__new__(ViewOfBase)
+    mt_become(<PyObject*>node, view_of_base_type)
+    node.node_name = "AsStridedBackward0"
+    node.size, node.stride, node.offset, node.layout = made_by.size, made_by.stride, made_by.offset, made_by.layout
+    number_node(node)
+    node.set_edge_count(1)
+    node.next_outputs[0] = 0
+    Py_INCREF(change)
+    PyTuple_SET_ITEM(node.next_nodes, 0, change)
+    node.set_output_count(1)
+    set_history(t, node, 0)
+    return 0
+
+
 cdef bint is_changed_by(Tensor view, FunctionCtx ctx) except -1:
     """Whether a node changed a view in place: the base's history is then that, and the view's starts there."""
     if not isinstance(view.base_.grad_fn_, CopySlices) or not isinstance(view.grad_fn_, ViewOfBase):
@@ -243,6 +272,7 @@ cold.refresh_view = refresh_view
 cold.forbidden_on_view = forbidden_on_view
 cold.is_changed_by = is_changed_by
 cold.output_of_change = output_of_change
+cold.give_history_of_change = give_history_of_change
 
 
 def increment_version(Tensor tensor not None):

@@ -233,6 +233,7 @@ cdef class RareState:
     cdef tuple unpack                       # of saved-tensor hooks, where `saved` holds what pack returned; None elsewhere
     cdef tuple histories                    # of saved-tensor hooks: (node, output number, tangents) of what was saved
     cdef object recorded_at                 # in anomaly mode: the stack of the forward call
+    cdef Node change                        # while backward runs for a change of a view: the node that stands for it in the graph
 
 
 cdef class FunctionCtx(Node):
@@ -496,6 +497,7 @@ cdef struct Cold:
     object (*forbidden_on_view)(Tensor view, str happened)
     bint (*is_changed_by)(Tensor view, FunctionCtx ctx) except -1
     int (*output_of_change)(Tensor view) except -1
+    int (*give_history_of_change)(Node change, Tensor t) except -1
     # commands
     bint (*begins_operation)(OpOverload op, int key, Bound* bound) except -1
     int (*end_operation)() except -1

@@ -6,10 +6,11 @@ import importlib
 from typing import Any
 
 from .._core import SavedTensor
-from . import forward_ad, function, functional, graph
+from . import _functions, forward_ad, function, functional, graph, variable
 from .anomaly_mode import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .engine import backward, grad
 from .function import Function
+from .grad_mode import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .grad_mode import (
     enable_grad,
     inference_mode,
@@ -21,11 +22,14 @@ from .grad_mode import (
     set_multithreading_enabled,
 )
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+from .variable import Variable
 
 __all__ = [
     "Function",
     "GradcheckError",
     "SavedTensor",
+    "Variable",
+    "_functions",
     "backward",
     "detect_anomaly",
     "enable_grad",
@@ -46,10 +50,13 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
+    "variable",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name in ("profiler", "profiler_util"):  # which few programs use
         return importlib.import_module(f"{__name__}.{name}")
+    if name in ("kineto_available", "_profiler_enabled"):
+        return getattr(importlib.import_module(f"{__name__}.profiler"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
-__all__ = ["ContextDecorator", "decorate_generator"]
+__all__ = ["ContextDecorator", "decorate_generator", "warn_of_class"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def warn_of_class(function: object) -> None:
+    """Says of a class that it is not to be decorated."""
+    if inspect.isclass(function):
+        warnings.warn(
+            "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
+            "functions or methods. To preserve the current behavior of class decoration, you can directly decorate the "
+            "`__init__` method and nothing else.",
+            FutureWarning,
+            stacklevel=3,
+        )
 
 
 class ContextDecorator:
@@ -27,7 +40,8 @@ class ContextDecorator:
         return type(self)()
 
     def __call__(self, function: Function) -> Function:
-        """Decorates a function or a generator function."""
+        """Decorates a function or a generator function; of a class what makes its objects, which is obsolete."""
+        warn_of_class(function)
         if inspect.isgeneratorfunction(function):
             generator: Function = decorate_generator(function, self.clone)
             return generator

@@ -340,8 +340,18 @@ def _batch_levels(tensor: Tensor) -> set[int]:
 
 def _same_layout(tensor: Tensor, tangent: Tensor) -> bool:
     """Whether views of the tangent will be what views of the primal are; a primal that overlaps itself has no other."""
+    if _may_overlap(tensor):
+        return True
+    wrapped = (_core.tensor_keys(tensor) | _core.tensor_keys(tangent)) & _WRAPPED
+    if not wrapped and tensor.numel() and _room(tensor) > _room(tangent):  # for what `as_strided` sees outside of it
+        return False
     dims = zip(tensor.shape, tensor.stride(), tangent.stride(), strict=True)
-    return all(own == other for size, own, other in dims if size > 1) or _may_overlap(tensor)
+    return all(own == other for size, own, other in dims if size > 1)
+
+
+def _room(tensor: Tensor) -> int:
+    """How many elements its storage has from its first one on."""
+    return tensor.untyped_storage().nbytes() // tensor.element_size() - tensor.storage_offset()
 
 
 def _may_overlap(tensor: Tensor) -> bool:
@@ -358,6 +368,8 @@ def _may_overlap(tensor: Tensor) -> bool:
 def _zeros_in_layout(tensor: Tensor, *like: Tensor) -> Tensor:
     """Zeros of a primal's sizes and strides, of the dtype of what is kept there, for each sample of its batches."""
     extent = 1 + sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+    if not _core.tensor_keys(tensor) & _WRAPPED and tensor.numel():
+        extent = max(extent, _room(tensor))
     memory, *others = (_ops().new_zeros(_core.apart(t), [max(extent, 0)]) for t in like)
     for other in others:
         if not _batch_levels(other) <= _batch_levels(memory):

@@ -30,6 +30,7 @@ def apply_with_tangents(cls: Any, number: int, args: tuple[Any, ...]) -> Any:
     with hidden_from(number):
         result, ctx = _forward(cls, args)
         tangents = tuple(level.get(a) if isinstance(a, Tensor) else None for a in args)
+        versions = {id(t): t._version for t in tangents if t is not None}
         found = _core.function_tangents(ctx, args, tangents)
         found = found if isinstance(found, tuple) else (found,)
         outputs = result if isinstance(result, tuple) else (result,)
@@ -39,6 +40,7 @@ def apply_with_tangents(cls: Any, number: int, args: tuple[Any, ...]) -> Any:
                 f"{len(found)})"
             )
         for position, (output, tangent) in enumerate(zip(outputs, found, strict=True)):
+            _require_change(output, tangent, level, args, versions)
             _give(cls, level, ctx, position, output, tangent, args)
         _core.forget_marks_(ctx)
     return result
@@ -53,10 +55,13 @@ def _forward(cls: Any, args: tuple[Any, ...]) -> tuple[Any, FunctionCtx]:
         result: tuple[Any, FunctionCtx] = _core.record_function(cls, args)
         return result
     if cls.setup_context is _core.base_setup_context:
-        raise RuntimeError(
-            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
-            f"override the setup_context staticmethod: {cls.__name__} does not."
-        )
+        if _core.running_transform():
+            raise RuntimeError(
+                "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it "
+                f"must override the setup_context staticmethod: {cls.__name__} does not."
+            )
+        recorded: tuple[Any, FunctionCtx] = _core.record_function(cls, args)
+        return recorded
     result = cls.apply(*args)
     ctx = _core.new_function_context(cls)
     cls.setup_context(ctx, args, result)
@@ -90,14 +95,35 @@ def _give(
             "output is differentiable: return its tangent, or zeros"
         )
     if any(output is a for a in args):
-        if level.get(output) is not tangent:
-            raise RuntimeError(
-                "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
-                "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace."
-            )
         return
-    if output._is_view() and not tangent._is_view():
-        raise RuntimeError(
-            "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
-        )
+    if output._is_view():
+        _require_same_view(output, tangent, level, args)
     set_tangent(output, tangent, level)
+
+
+def _require_change(
+    output: Any, tangent: Any, level: ForwardLevel, args: tuple[Any, ...], versions: dict[int, int]
+) -> None:
+    """Of an argument that forward changed in place the tangent is changed in place, too."""
+    if not any(output is a for a in args):
+        return
+    given = level.get(output)
+    if given is not None and (given is not tangent or given._version == versions[id(given)]):
+        raise RuntimeError(
+            "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
+            "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace."
+        )
+
+
+def _require_same_view(output: Any, tangent: Any, level: ForwardLevel, args: tuple[Any, ...]) -> None:
+    """Of a view the tangent is a view, too: of the tangent of what the output is a view of."""
+    returns = "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view"
+    if not tangent._is_view():
+        raise RuntimeError(f"{returns}.")
+    for value in args:
+        given = level.get(value) if isinstance(value, Tensor) else None
+        if given is None or (output._base is not value and output._base is not value._base):
+            continue
+        if tangent._base is not given and tangent._base is not given._base:
+            of = "the same base as the given input" if given._is_view() else "the given input"
+            raise RuntimeError(f"{returns} of {of}.")

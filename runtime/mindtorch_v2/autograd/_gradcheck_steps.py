@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +12,12 @@ from .._core import Tensor
 from .._ops import ops
 from ._jacobians import (
     Problem,
+    along_one,
     by_backward,
     by_differences,
     by_tangents,
     direction,
+    flat,
     is_number,
     pulled,
     tangents_of,
@@ -23,7 +26,7 @@ from .engine import grad
 from .function import Function
 
 __all__ = [
-    "Tolerances", "backward_by_batches", "backward_jacobians", "forward_by_batches", "forward_jacobians",
+    "Tolerances", "backward_by_batches", "backward_jacobians", "close", "forward_by_batches", "forward_jacobians",
     "undefined_gradients", "undefined_tangents", "zero_gradients",
 ]  # fmt: skip
 
@@ -71,7 +74,7 @@ def _backward_whole(
         first, again = (by_backward(output, problem.inputs) for _ in range(2))
         for i, (one, other) in enumerate(zip(first, again, strict=True)):
             yield from _reentrant(one, other, by, i, number)
-            yield from _mismatch(one, numerical[i][place], by.atol, by.rtol, number, i)
+            yield from _mismatch(one, numerical[i][place], by.atol, by.rtol, number, i, of=output)
 
 
 def _backward_along_directions(
@@ -81,10 +84,10 @@ def _backward_along_directions(
     numerical = [by_differences(problem, i, by.eps, u) for i, u in zip(problem.checked, along, strict=True)]
     for (number, output), place in zip(outputs, at, strict=True):
         start = _direction(output, number + 1)
-        v = start.reshape(-1).to(numerical[0][place].dtype)
+        v = flat(start)
         first, again = (pulled(output, problem.inputs, start) for _ in range(2))
         for i, (one, other) in enumerate(zip(first, again, strict=True)):
-            u = along[i].reshape(-1).to(one.dtype)
+            u = flat(along[i])
             yield from _reentrant(one, other, by, i, number)
             atol = by.atol * float((u.sum() * v.sum()).item())  # what each element may differ by, added up
             for text in _mismatch((one * u).sum(), (numerical[i][place] * v).sum(), atol, by.rtol, number, i):
@@ -96,7 +99,7 @@ def forward_jacobians(problem: Problem, by: Tolerances, fast: bool) -> Iterator[
     for i, at in enumerate(problem.checked):
         u = _direction(problem.arguments[at], i) if fast else None
         numerical, found = by_differences(problem, at, by.eps, u), by_tangents(problem, at, u)
-        atol = by.atol if u is None else by.atol * float(u.sum().item())
+        atol = by.atol if u is None else by.atol * float(flat(u).sum().item())
         for number, (rows, expected) in enumerate(zip(found, numerical, strict=True)):
             for text in () if rows is None else _mismatch(rows, expected, atol, by.rtol, number, i, forward=True):
                 whole = None if u is None else by_tangents(problem, at)[number]
@@ -155,6 +158,12 @@ def undefined_gradients(problem: Problem) -> Iterator[str]:
         try:
             found = grad(cut, problem.inputs, [_zeros(o) for o in cut], allow_unused=True)
         except RuntimeError as error:
+            warnings.warn(
+                "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but "
+                "it may break existing callers of this function. If this is true for you, you can call this function "
+                'with "check_undefined_grad=False" to disable the feature',
+                stacklevel=4,
+            )
             yield f"Expected backward function to handle undefined output grads. Without those of {missing}: {error}"
             return
         for i, gradient in enumerate(found):
@@ -183,7 +192,7 @@ def forward_by_batches(problem: Problem) -> Iterator[str]:
         like = [o for o in problem.outputs() if isinstance(o, Tensor)]
 
         def push(tangent: Tensor, at: int = at, like: list[Tensor] = like) -> tuple[Tensor, ...]:
-            found = tangents_of(problem, {at: tangent})
+            found = tangents_of(problem, along_one(problem, at, tangent))
             return tuple(_zeros(o) if t is None else t for t, o in zip(found, like, strict=True))
 
         tangents = [_direction(problem.arguments[at], n) for n in range(2)]
@@ -194,11 +203,11 @@ def _by_batches(
     run: Callable[..., tuple[Tensor, ...]], values: list[Tensor], advice: str, place: tuple[str, int, str]
 ) -> Iterator[str]:
     """``place`` says what ``run`` is of, and what its results are numbered by."""
-    from ..func import vmap
+    from ..func._vmap import unrestricted_vmap
 
     expected = [ops.aten.stack(list(parts)) for parts in zip(*(run(value) for value in values), strict=True)]
     try:
-        found = vmap(run)(ops.aten.stack(values))
+        found = unrestricted_vmap(run)(ops.aten.stack(values))
     except RuntimeError as error:
         yield f"While computing batched gradients, got: {error}\n\n{advice}"
         return
@@ -228,7 +237,7 @@ def _dtypes(problem: Problem, outputs: list[Tensor]) -> Iterator[str]:
 
 
 def _reentrant(one: Tensor, other: Tensor, by: Tolerances, i: int, number: int) -> Iterator[str]:
-    if not _close(one, other, by.nondet, 0.0):
+    if not close(one, other, by.nondet, 0.0):
         yield (
             "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
             "different values, although analytical gradient matches numerical gradient. The tolerance for "
@@ -237,9 +246,24 @@ def _reentrant(one: Tensor, other: Tensor, by: Tolerances, i: int, number: int) 
 
 
 def _mismatch(
-    found: Tensor, numerical: Tensor, atol: float, rtol: float, number: int, i: int, *, forward: bool = False
+    found: Tensor,
+    numerical: Tensor,
+    atol: float,
+    rtol: float,
+    number: int,
+    i: int,
+    *,
+    forward: bool = False,
+    of: Tensor | None = None,
 ) -> Iterator[str]:
-    if not _close(found, numerical, atol, rtol):
+    """``of`` is the output, where a column is given for each of its real numbers."""
+    if of is not None and of.is_complex():
+        for start, part in ((1, "imaginary"), (0, "real")):
+            pair = found[:, start::2], numerical[:, start::2]
+            for text in _mismatch(*pair, atol, rtol, number, i, forward=forward):
+                yield f"While considering the {part} part of complex outputs only, {text}"
+        return
+    if not close(found, numerical, atol, rtol):
         mode = "computed with forward mode " if forward else ""
         yield (
             f"Jacobian {mode}mismatch for output {number} with respect to input {i},\n"
@@ -249,7 +273,7 @@ def _mismatch(
 
 def _in_full(found: Tensor, problem: Problem, i: int, place: int, by: Tolerances) -> str:
     numerical = by_differences(problem, problem.checked[i], by.eps)[place]
-    good = _close(found, numerical, by.atol, by.rtol)
+    good = close(found, numerical, by.atol, by.rtol)
     verdict = "Fast gradcheck failed but element-wise differences are small: try `fast_mode=False`." if good else ""
     return (
         "\nThe above quantities relating the numerical and analytical jacobians are computed \nin fast mode. Below, we "
@@ -259,7 +283,8 @@ def _in_full(found: Tensor, problem: Problem, i: int, place: int, by: Tolerances
     )
 
 
-def _close(one: Tensor, other: Tensor, atol: float, rtol: float) -> bool:
+def close(one: Tensor, other: Tensor, atol: float, rtol: float) -> bool:
+    """Whether Jacobians differ by no more than that."""
     for place, (name, tolerance) in enumerate((("rtol", rtol), ("atol", atol)), 3):
         check_number("allclose", name, place, tolerance)
     return bool(((one - other).abs() <= float(atol) + float(rtol) * other.abs()).all().item())

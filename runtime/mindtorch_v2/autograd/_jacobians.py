@@ -1,6 +1,7 @@
 """Jacobians for `gradcheck`: by finite differences, by backward passes and by tangents, whole or along one direction.
 
-A Jacobian has a row an element of the input, and a column an element of the output. Along directions ``u`` of the input
+A Jacobian has a row an element of the input, and a column an element of the output; a complex number counts as two, its
+real and its imaginary part. Along directions ``u`` of the input
 and ``v`` of the output it is the number ``u @ J @ v``, or the vector ``u @ J``.
 """
 
@@ -14,18 +15,21 @@ from .. import _core
 from .._core import Tensor
 from .._ops import ops
 from .engine import grad
-from .forward_ad import close_level, make_dual_at, open_level
+from .forward_ad import dual_level, make_dual, unpack_dual
 from .grad_mode import no_grad
 
 __all__ = [
     "Problem",
+    "along_one",
     "by_backward",
     "by_differences",
     "by_tangents",
     "direction",
+    "flat",
     "is_number",
     "outputs_of",
     "pulled",
+    "real_numbers",
     "tangents_of",
 ]
 
@@ -61,14 +65,31 @@ def outputs_of(result: Any) -> tuple[Any, ...]:
     return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
 
+def flat(tensor: Tensor) -> Tensor:
+    """A tensor's real numbers one after the other, of float64."""
+    alone = tensor.detach()
+    parts: Tensor = ops.aten.view_as_real(alone) if alone.is_complex() else alone
+    found: Tensor = parts.reshape(-1).to(_core.dtypes["float64"])
+    return found
+
+
+def real_numbers(tensor: Tensor) -> int:
+    """How many real numbers a tensor has."""
+    return tensor.numel() * (2 if tensor.is_complex() else 1)
+
+
 def direction(shape: tuple[int, ...], dtype: Any, device: Any, number: int) -> Tensor:
     """Positive numbers, uneven so that mistakes do not cancel, and the same on every run."""
+    if dtype.is_complex:
+        parts = [direction(shape, _core.dtypes["float64"], device, number + i) for i in range(2)]
+        whole: Tensor = ops.aten.complex(*parts).to(dtype)
+        return whole
     count = 1
     for size in shape:
         count *= size
     steps = ops.aten.arange(count, dtype=_core.dtypes["float64"], device=device)
     values: Tensor = 0.5 + (7 * steps + 3 * number) % 11 / 11
-    shaped: Tensor = values.reshape(shape).to(dtype)
+    shaped: Tensor = values.reshape(shape).to(dtype).clone()
     return shaped
 
 
@@ -78,51 +99,53 @@ def by_differences(problem: Problem, at: int, eps: float, along: Tensor | None =
     Raises AssertionError where the outputs' shapes or dtypes change with the argument.
     """
     argument, like = problem.arguments[at], problem.outputs()
-    steps = [along] if along is not None else [_unit(argument, i) for i in range(argument.numel())]
+    steps = [along] if along is not None else [_unit(argument, i) for i in range(real_numbers(argument))]
     rows = []
     for step in steps:
-        high = problem.at(problem.everywhere(at, _moved(argument, step, eps)))
-        low = problem.at(problem.everywhere(at, _moved(argument, step, -eps)))
+        high, low = _outputs_at(problem, at, step * eps), _outputs_at(problem, at, step * -eps)
         _require_alike(high, low, eps)
-        rows.append([(_flat(a) - _flat(b)) / (2 * eps) for a, b in zip(high, low, strict=True)])
+        rows.append([(flat(a) - flat(b)) / (2 * eps) for a, b in zip(high, low, strict=True)])
     return [_rows([row[n] for row in rows], len(steps), output) for n, output in enumerate(like)]
 
 
 def by_backward(output: Tensor, inputs: list[Tensor]) -> list[Tensor]:
     """Per input the Jacobian of one output, by a backward pass a column."""
-    columns = [pulled(output, inputs, _unit(output, j)) for j in range(output.numel())]
-    return [_rows([column[n] for column in columns], output.numel(), value).t() for n, value in enumerate(inputs)]
+    columns = [pulled(output, inputs, _unit(output, j)) for j in range(real_numbers(output))]
+    return [_rows([column[n] for column in columns], len(columns), value).t() for n, value in enumerate(inputs)]
 
 
 def pulled(output: Tensor, inputs: list[Tensor], start: Tensor) -> list[Tensor]:
     """The gradients of an output from ``start``, flat, float64, zeros where there is none."""
     found = grad(output, inputs, start, retain_graph=True, allow_unused=True)
-    return [_flat(value) * 0 if g is None else _flat(g) for g, value in zip(found, inputs, strict=True)]
+    return [flat(value) * 0 if g is None else flat(g) for g, value in zip(found, inputs, strict=True)]
 
 
 def by_tangents(problem: Problem, at: int, along: Tensor | None = None) -> list[Tensor | None]:
     """As `by_differences`, by forward-mode passes; None for an output that has no tangent in principle."""
     argument = problem.arguments[at]
-    steps = [along] if along is not None else [_unit(argument, i) for i in range(argument.numel())]
-    rows = [tangents_of(problem, {at: step}) for step in steps]
+    steps = [along] if along is not None else [_unit(argument, i) for i in range(real_numbers(argument))]
+    rows = [tangents_of(problem, along_one(problem, at, step)) for step in steps]
     found: list[Tensor | None] = []
     for n, output in enumerate(problem.outputs()):
         parts = [row[n] for row in rows]
         differentiable = is_number(output)
-        flat = [_flat(output) * 0 if part is None else _flat(part) for part in parts] if differentiable else []
-        found.append(_rows(flat, len(steps), output) if differentiable else None)
+        columns = [flat(output) * 0 if part is None else flat(part) for part in parts] if differentiable else []
+        found.append(_rows(columns, len(steps), output) if differentiable else None)
     return found
+
+
+def along_one(problem: Problem, at: int, step: Tensor) -> dict[int, Tensor]:
+    """Tangents for which one argument moves, and the others stand still."""
+    still = {i: ops.aten.zeros_like(problem.arguments[i].detach()) for i in problem.checked}
+    return {**still, at: step}
 
 
 def tangents_of(problem: Problem, tangents: dict[int, Tensor]) -> list[Tensor | None]:
     """Per output its tangent where arguments have these; other arguments that gradients are taken for are detached."""
-    level = open_level()
-    try:
+    with dual_level():
         values = {i: problem.arguments[i].detach() for i in problem.checked}
-        values.update((i, make_dual_at(level, values[i], tangent)) for i, tangent in tangents.items())
-        return [level.get(o) if isinstance(o, Tensor) else None for o in problem.at(values)]
-    finally:
-        close_level(level)
+        values.update((i, make_dual(values[i], tangent)) for i, tangent in tangents.items())
+        return [unpack_dual(o).tangent if isinstance(o, Tensor) else None for o in problem.at(values)]
 
 
 def is_number(value: Any) -> bool:
@@ -132,26 +155,38 @@ def is_number(value: Any) -> bool:
 
 def _unit(like: Tensor, index: int) -> Tensor:
     with no_grad():
-        unit: Tensor = like.detach().contiguous() * 0
+        part = ops.aten.view_as_real(like.detach()) if like.is_complex() else like.detach()
+        unit: Tensor = ops.aten.zeros_like(part.contiguous())
         unit.reshape(-1)[index] = 1.0
-    return unit
+        found: Tensor = ops.aten.view_as_complex(unit) if like.is_complex() else unit
+    return found
 
 
-def _moved(argument: Tensor, step: Tensor, eps: float) -> Tensor:
-    moved: Tensor = (argument.detach() + step * eps).requires_grad_(argument.requires_grad)
-    return moved if argument.is_leaf else moved.clone()  # which the function may change in place
+def _outputs_at(problem: Problem, at: int, step: Tensor) -> tuple[Any, ...]:
+    """What the function returns a step away.
 
-
-def _flat(tensor: Tensor) -> Tensor:
-    flat: Tensor = tensor.detach().reshape(-1).to(_core.dtypes["float64"])
-    return flat
+    A leaf is moved itself, as the function may know it otherwise, too. Anything else it may change in place: of that it
+    is given a copy.
+    """
+    argument = problem.arguments[at]
+    moved = argument.detach() + step
+    steps = zip(argument.shape, argument.stride(), strict=True)
+    if not argument.is_leaf or any(stride == 0 and size > 1 for size, stride in steps):
+        return problem.at(problem.everywhere(at, moved.requires_grad_(argument.requires_grad).clone()))
+    shown, before = argument.data, argument.detach().clone()
+    shown.copy_(moved)
+    try:
+        found = problem.outputs()  # which may be the argument itself
+        return tuple(o.detach().clone() if isinstance(o, Tensor) else o for o in found)
+    finally:
+        shown.copy_(before)
 
 
 def _rows(rows: list[Tensor], count: int, like: Tensor) -> Tensor:
     if rows:
         stacked: Tensor = ops.aten.stack(rows)
         return stacked
-    empty: Tensor = ops.aten.zeros([count, like.numel()], dtype=_core.dtypes["float64"], device=like.device)
+    empty: Tensor = ops.aten.zeros([count, real_numbers(like)], dtype=_core.dtypes["float64"], device=like.device)
     return empty
 
 

@@ -11,9 +11,14 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 
-__all__ = ["ForwardLevel", "below", "differentiating", "hidden_from", "in_transform", "next_level", "recording"]
+__all__ = [
+    "ForwardLevel", "below", "differentiating", "hidden_from", "in_transform", "is_propagating", "next_level",
+    "propagating", "recording", "set_propagating_",
+]  # fmt: skip
 
 _numbers = itertools.count(1)
+_EVERY_LEVEL = (1 << 63) - 1
+_hidden_outside: dict[int, int] = {}  # by the number of a level of forward mode: from where on it sees no outer ones
 _AUTOGRAD = _core.key_mask("Autograd", "ADInplaceOrView")
 
 
@@ -21,6 +26,8 @@ class _Running(threading.local):
     def __init__(self) -> None:
         # The transforms of this thread that differentiate, the outermost first: number, and grad mode outside.
         self.differentiating: list[tuple[int, bool]] = []
+        # Whether tangents are propagated; if not, from which level on they were hidden before.
+        self.propagating, self.hidden_before = True, 0
 
 
 _running = _Running()
@@ -36,6 +43,10 @@ class ForwardLevel:
 
     def __init__(self) -> None:
         self.number = next_level()
+        hidden = _core.hide_tangents_(_EVERY_LEVEL)
+        _core.hide_tangents_(hidden)
+        if hidden < self.number:
+            _hidden_outside[self.number] = hidden
         self._holders: weakref.WeakSet[Any] = weakref.WeakSet()
         self._lock = threading.Lock()
         _core.count_forward_levels_(1)
@@ -57,6 +68,7 @@ class ForwardLevel:
     def close(self) -> None:
         """Takes all tangents back, so that tensors which outlive the level hold nothing of it."""
         _core.count_forward_levels_(-1)
+        _hidden_outside.pop(self.number, None)
         with self._lock:
             for holder in self._holders:
                 holder.clear(self.number)
@@ -89,7 +101,7 @@ class hidden_from:  # noqa: N801  (reads as a condition)
 
     def __enter__(self) -> None:
         self._transform = _core.set_transform_(_core.running_transform(), _captured_below(self._level))
-        self._hidden = _core.hide_tangents_(self._level)
+        self._hidden = _core.hide_tangents_(min(self._level, _hidden_outside.get(self._level, self._level)))
 
     def __exit__(self, *exc: object) -> None:
         _core.hide_tangents_(self._hidden)
@@ -99,6 +111,32 @@ class hidden_from:  # noqa: N801  (reads as a condition)
 def _captured_below(level: int) -> int:
     """The innermost transform below a level that differentiates: older tensors are captured; 0: there is none."""
     return max((number for number, _ in _running.differentiating if number < level), default=0)
+
+
+def is_propagating() -> bool:
+    """Whether operators of this thread propagate tangents; see `set_propagating_`."""
+    return _running.propagating
+
+
+def set_propagating_(value: bool) -> None:
+    """Says whether operators of this thread propagate tangents, until a transform of forward mode begins."""
+    if value == _running.propagating:
+        return
+    _running.propagating = value
+    hidden = _core.hide_tangents_(_running.hidden_before if value else 0)
+    _running.hidden_before = _running.hidden_before if value else hidden
+
+
+class propagating:  # noqa: N801  (reads as a condition)
+    """``with propagating():`` tangents of all levels are propagated, whatever is set outside."""
+
+    def __enter__(self) -> None:
+        self._before = _running.propagating, _running.hidden_before, _core.hide_tangents_(_EVERY_LEVEL)
+        _running.propagating = True
+
+    def __exit__(self, *exc: object) -> None:
+        _running.propagating, _running.hidden_before, hidden = self._before
+        _core.hide_tangents_(hidden)
 
 
 class in_transform:  # noqa: N801  (reads as a condition)

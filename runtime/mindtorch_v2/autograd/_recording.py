@@ -98,6 +98,11 @@ def format_frame(code: Any, line: int) -> str:
 _running = threading.Lock()  # held while a recording runs; of a forked child a new one
 
 
+def is_recording() -> bool:
+    """Whether a recording runs."""
+    return _running.locked()
+
+
 @dataclass
 class Recorder:
     """Begins and ends a recording: ``all_threads``, or the calling one alone.

@@ -10,11 +10,13 @@ from .._core import Tensor
 from .._ops import ops
 from . import _forward, _forward_functions
 from ._decorators import ContextDecorator
-from ._levels import ForwardLevel, hidden_from
+from ._levels import ForwardLevel, hidden_from, is_propagating, set_propagating_
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 _open: list[ForwardLevel] = []  # PyTorch allows one at a time
+_current_level = -1  # the number of the open one; -1: none is
+_is_fwd_grad_enabled = is_propagating
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -30,7 +32,9 @@ def enter_dual_level() -> int:
         raise RuntimeError(
             "Nested forward mode AD is not supported at the moment: a dual level is open. `torch.func.jvp` nests."
         )
+    global _current_level
     _open.append(open_level())
+    _current_level = 0
     return 0
 
 
@@ -43,7 +47,9 @@ def exit_dual_level(*, level: int | None = None) -> None:
         )
     if number < 0:
         raise RuntimeError("Dual level must be a positive number: no level is open.")
+    global _current_level
     close_level(_open.pop())
+    _current_level = -1
 
 
 class dual_level(ContextDecorator):  # noqa: N801  (PyTorch's name)
@@ -54,6 +60,24 @@ class dual_level(ContextDecorator):  # noqa: N801  (PyTorch's name)
 
     def __exit__(self, *exc: object) -> None:
         exit_dual_level()
+
+
+class _set_fwd_grad_enabled(ContextDecorator):  # noqa: N801
+    """Says at once, or inside ``with``, whether operators of this thread propagate tangents."""
+
+    def __init__(self, mode: bool) -> None:
+        self._mode, self._before = mode, is_propagating()
+        set_propagating_(mode)
+
+    def __enter__(self) -> None:
+        """It holds already."""
+
+    def __exit__(self, *exc: object) -> None:
+        set_propagating_(self._before)
+
+    def clone(self) -> _set_fwd_grad_enabled:
+        """Another one of the same mode."""
+        return type(self)(self._mode)
 
 
 @names_wrong_types

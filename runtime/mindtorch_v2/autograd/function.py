@@ -11,7 +11,7 @@ from .. import _core
 from .._core import FunctionCtx, Tensor
 from .grad_mode import is_grad_enabled, no_grad
 
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+__all__ = ["DelayedError", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 
 class FunctionMeta(type):
@@ -99,6 +99,14 @@ class Function(metaclass=FunctionMeta):
         return cls.vjp
 
 
+class InplaceFunction(Function):
+    """The obsolete base class of Functions that change their arguments: nothing but a `Function`."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator for a backward that cannot be differentiated itself: doing so is an error, not a wrong gradient."""
 
@@ -108,21 +116,37 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
             result = fn(ctx, *grad_outputs)
         if not is_grad_enabled() or not any(isinstance(g, Tensor) and g.requires_grad for g in grad_outputs):
             return result
-        if not isinstance(result, tuple):
-            return _undifferentiable(result)
-        return tuple(_undifferentiable(value) for value in result)
+        values = result if isinstance(result, tuple) else (result,)
+        return DelayedError(
+            "trying to differentiate twice a function that was marked with @once_differentiable", len(values)
+        )(*[_core.leaf(value) if isinstance(value, Tensor) else value for value in values])
 
     return wrapper
 
 
-def _undifferentiable(value: Any) -> Any:
-    return _DifferentiatedTwice.apply(_core.leaf(value)) if isinstance(value, Tensor) else value
+class DelayedError:
+    """``DelayedError(message, n)(*tensors)`` is the n tensors: who asks for gradients of them gets RuntimeError."""
+
+    def __init__(self, message: str, number: int) -> None:
+        self._message, self._number = message, number
+
+    def __call__(self, *tensors: Any) -> Any:
+        """The tensors, or what else is among them, in the graph once more; one of them alone, several as a tuple."""
+        if len(tensors) != self._number:
+            raise RuntimeError(f"DelayedError: expected {self._number} tensors, got {len(tensors)}")
+        found = _Refusing.apply(*tensors)
+        for tensor in found:
+            if isinstance(tensor, Tensor) and tensor.grad_fn is not None:
+                tensor.grad_fn.message = self._message  # type: ignore[attr-defined]
+        return found[0] if len(found) == 1 else found
 
 
-class _DifferentiatedTwice(Function):
+class _Refusing(Function):
+    _node_name = "Error"
+
     @staticmethod
-    def forward(value: Tensor) -> Tensor:
-        return value.detach()
+    def forward(*values: Any) -> Any:
+        return tuple(value.detach() if isinstance(value, Tensor) else value for value in values)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -130,4 +154,4 @@ class _DifferentiatedTwice(Function):
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+        raise RuntimeError(getattr(ctx, "message", "trying to differentiate what is not differentiable"))

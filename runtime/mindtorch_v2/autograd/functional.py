@@ -16,6 +16,38 @@ from . import forward_ad
 from .engine import grad
 from .grad_mode import enable_grad, is_grad_enabled, set_grad_enabled
 
+# What strict mode says: of a gradient that is None, and of one without a graph although one is wanted, at each stage.
+_NOT_ALLOWED = "This is not allowed in strict mode"
+_INDEPENDENT = {
+    "vjp": "The output of the user-provided function is independent of input {}.",
+    "jvp": (
+        "The gradient with respect to the input is independent of entry {} in the grad_outputs when using the double "
+        "backward trick to compute forward mode gradients."
+    ),
+    "jacobian": "Output {of} of the user-provided function is independent of input {}.",
+    "vhp": "The jacobian of the user-provided function is independent of input {}.",
+    "hvp": "The hessian of the user-provided function is independent of entry {} in the grad_jacobian.",
+}
+_WITHOUT_GRAPH = {
+    "vjp": "The jacobian of the user-provided function is independent of input {}.",
+    "jvp": "The jacobian of the user-provided function is independent of input {}.",
+    "jacobian": "The jacobian of the user-provided function is independent of input {}.",
+    "vhp": "The hessian of the user-provided function is independent of input {}.",
+    "hvp": "The hessian of the user-provided function is independent of input {}.",
+}
+# The same of what is differentiated a second time.
+_CONSTANT = {
+    "gradient": "The gradient with respect to input {} is independent of the inputs of the user-provided function.",
+    "jacobian": (
+        "While computing the hessian, found that the jacobian of the user-provided function with respect to input {} "
+        "is independent of the inputs: the function has to be twice differentiable, and not linear."
+    ),
+    "hessian": (
+        "The hessian of the user-provided function with respect to input {} is independent of the inputs: the function "
+        "has to be thrice differentiable."
+    ),
+}
+
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 Tensors = Tensor | tuple[Tensor, ...]
@@ -42,7 +74,7 @@ def vjp(
     with enable_grad():
         call = _called(func, _aliases(inputs, "vjp", create_graph), "vjp", strict)
         vector = _vector(v, call.outputs, call.many_outputs, "vjp")
-    product = _product(call.outputs, call.inputs, vector, call.inputs, create_graph, strict, "output")
+    product = _product(call.outputs, call.inputs, vector, call.inputs, create_graph, strict, "vjp")
     return _result(call.outputs, call.many_outputs, create_graph), _result(product, call.many_inputs, create_graph)
 
 
@@ -60,8 +92,8 @@ def jvp(
         call = _called(func, given, "jvp", strict)
         weights = tuple(_zeros_like(output).requires_grad_() for output in call.outputs)
         linear = _gradients(call.outputs, call.inputs, weights, True)
-        _require_gradients(linear, strict, "jvp")
-    product = _product(linear, weights, vector, call.outputs, create_graph, strict, "input")
+        _require_gradients(linear, strict, "gradient")
+    product = _product(linear, weights, vector, call.outputs, create_graph, strict, "jvp")
     return _result(call.outputs, call.many_outputs, create_graph), _result(product, call.many_outputs, create_graph)
 
 
@@ -123,12 +155,15 @@ def hessian(
         output = func(*arguments)
         outputs, several = _tuple(output, "outputs of the user-provided function", "hessian")
         _require_an_element(outputs, several, "hessian")
-        return outputs[0]
+        _require_graph(outputs, strict)
+        return outputs[0].squeeze()
 
     def slopes(*arguments: Tensor) -> Any:
         if outer_jacobian_strategy == "forward-mode":
             arguments = tuple(x.requires_grad_() for x in arguments)
-        return jacobian(single, arguments, create_graph=True, strict=strict, vectorize=vectorize)
+        found = jacobian(single, arguments, create_graph=True, vectorize=vectorize)
+        _require_gradients(found, strict, "jacobian")
+        return found
 
     matrix = jacobian(slopes, given, create_graph, strict, vectorize, outer_jacobian_strategy)
     return matrix if many else matrix[0][0]
@@ -140,7 +175,7 @@ def vhp(
     """The output of a function with one element, and the product of ``v``, of the inputs' form, with its Hessian."""
     with enable_grad():
         call, vector, slopes = _slopes(func, inputs, v, create_graph, strict, "vhp")
-    product = _product(slopes, call.inputs, vector, call.inputs, create_graph, strict, "slope")
+    product = _product(slopes, call.inputs, vector, call.inputs, create_graph, strict, "vhp")
     return _result(call.outputs, call.many_outputs, create_graph), _result(product, call.many_inputs, create_graph)
 
 
@@ -152,8 +187,8 @@ def hvp(
         call, vector, slopes = _slopes(func, inputs, v, create_graph, strict, "hvp")
         weights = tuple(_zeros_like(x).requires_grad_() for x in call.inputs)
         linear = _gradients(slopes, call.inputs, weights, True)
-        _require_gradients(linear, strict, "hvp")
-    product = _product(linear, weights, vector, call.inputs, create_graph, strict, "slope")
+        _require_gradients(linear, strict, "hessian")
+    product = _product(linear, weights, vector, call.inputs, create_graph, strict, "hvp")
     return _result(call.outputs, call.many_outputs, create_graph), _result(product, call.many_inputs, create_graph)
 
 
@@ -184,26 +219,29 @@ def _called(func: Function, inputs: tuple[tuple[Tensor, ...], bool], user: str, 
     """Calls the function with what `_aliases` gave."""
     fresh, many_inputs = inputs
     outputs, many_outputs = _tuple(func(*fresh), "outputs of the user-provided function", user)
-    if strict:
-        for i, output in enumerate(outputs):
-            if not output.requires_grad:
-                raise RuntimeError(
-                    f"Output {i} of the user-provided function does not require gradients. The outputs must be "
-                    "computed in a differentiable manner from the input when running in strict mode."
-                )
+    _require_graph(outputs, strict)
     return _Call(fresh, outputs, many_inputs, many_outputs)
+
+
+def _require_graph(outputs: tuple[Tensor, ...], strict: bool) -> None:
+    for i, output in enumerate(outputs if strict else ()):
+        if not output.requires_grad:
+            raise RuntimeError(
+                f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in "
+                "a differentiable manner from the input when running in strict mode."
+            )
 
 
 def _vector(v: Any, others: tuple[Tensor, ...], many: bool, user: str) -> tuple[Tensor, ...]:
     """``v``, which has the form of ``others``: 1 where it was left out and these are one element."""
     if v is None:
         if len(others) != 1 or others[0].numel() != 1:
-            what = "function returns" if user == "vjp" else "input to the function is"
-            raise RuntimeError(
-                f"The vector v can only be None if the user-provided {what} a single Tensor with a single element."
-            )
+            what = "user-provided function returns" if user == "vjp" else "input to the user-provided function is"
+            raise RuntimeError(f"The vector v can only be None if the {what} a single Tensor with a single element.")
         return (ops.aten.ones_like(others[0].detach()),)
     vector, _ = _tuple(v, "v", user)
+    if len(vector) != len(others) and not many:
+        raise RuntimeError("The given v should contain a single Tensor.")
     if len(vector) != len(others):
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(others)} but got {len(vector)}.")
     for i, (value, other) in enumerate(zip(vector, others, strict=True)):
@@ -229,7 +267,7 @@ def _slopes(
     call = _called(func, given, user, strict)
     _require_an_element(call.outputs, call.many_outputs, user)
     slopes = _gradients(call.outputs, call.inputs, None, True)
-    _require_gradients(slopes, strict, user)
+    _require_gradients(slopes, strict, "jacobian")
     return (
         call,
         vector,
@@ -258,34 +296,37 @@ def _product(
     models: Sequence[Tensor],
     create_graph: bool,
     strict: bool,
-    of: str,
+    stage: str,
 ) -> tuple[Tensor, ...]:
     """The gradients, weighted by ``vector``; zeros like ``models`` where there are none."""
     with set_grad_enabled(bool(create_graph) or is_grad_enabled()):
         found = _gradients(outputs, inputs, vector, create_graph)
-        return _without_gaps(found, models, strict, create_graph, of)
+        return _without_gaps(found, models, strict, create_graph, stage)
 
 
-def _require_gradients(gradients: Sequence[Tensor | None], strict: bool, user: str) -> None:
-    if strict and any(g is None or not g.requires_grad for g in gradients):
-        raise RuntimeError(
-            f"torch.autograd.functional.{user}: the gradient of an output with respect to an input is independent of "
-            "the inputs. In strict mode it must depend on them."
-        )
+def _require_gradients(gradients: Sequence[Tensor | None], strict: bool, stage: str) -> None:
+    """In strict mode, refuses what cannot be differentiated again; ``stage`` is a key of `_CONSTANT`."""
+    for i, value in enumerate(gradients if strict else ()):
+        if value is None:
+            raise RuntimeError(f"{_INDEPENDENT['vjp'].format(i)} {_NOT_ALLOWED}.")
+        if not value.requires_grad:
+            raise RuntimeError(f"{_CONSTANT[stage].format(i)} {_NOT_ALLOWED}.")
 
 
 def _without_gaps(
-    gradients: Sequence[Tensor | None], models: Sequence[Tensor], strict: bool, create_graph: bool, of: str
+    gradients: Sequence[Tensor | None],
+    models: Sequence[Tensor],
+    strict: bool,
+    create_graph: bool,
+    stage: str,
+    of: int | None = None,
 ) -> tuple[Tensor, ...]:
-    """Zeros where nothing depends; in strict mode an error."""
-    for i, value in enumerate(gradients):
-        if strict and value is None:
-            raise RuntimeError(f"The {of} is independent of entry {i}. This is not allowed in strict mode.")
-        if strict and create_graph and value is not None and not value.requires_grad:
-            raise RuntimeError(
-                f"The derivative of entry {i} is independent of the inputs. This is not allowed in strict mode when "
-                "create_graph=True."
-            )
+    """Zeros where nothing depends; in strict mode an error: ``stage`` is a key of `_INDEPENDENT`, ``of`` an output."""
+    for i, value in enumerate(gradients if strict else ()):
+        if value is None:
+            raise RuntimeError(f"{_INDEPENDENT[stage].format(i, of=of)} {_NOT_ALLOWED}.")
+        if create_graph and not value.requires_grad:
+            raise RuntimeError(f"{_WITHOUT_GRAPH[stage].format(i)} {_NOT_ALLOWED} when create_graph=True.")
     return tuple(_zeros_like(m) if g is None else g for g, m in zip(gradients, models, strict=True))
 
 
@@ -294,7 +335,7 @@ def _rows(output: Tensor, number: int, call: _Call, create_graph: bool, strict: 
     parts: list[list[Tensor]] = [[] for _ in call.inputs]
     for element in output.reshape(-1):
         found = _gradients((element,), call.inputs, None, True)
-        rows = _without_gaps(found, call.inputs, strict, create_graph, f"output {number}")
+        rows = _without_gaps(found, call.inputs, strict, create_graph, "jacobian", number)
         for part, row in zip(parts, rows, strict=True):
             part.append(row)
     return [
@@ -357,6 +398,18 @@ def _basis(model: Tensor) -> Tensor:
     directions.view(-1)[:: count + 1].fill_(1)
     basis: Tensor = directions.reshape((count, *model.shape))
     return basis
+
+
+def _construct_standard_basis_for(tensors: Sequence[Tensor], tensor_numels: Sequence[int]) -> tuple[Tensor, ...]:
+    """For each tensor its columns of a unit matrix as large as all together: ``(all elements, its own)``."""
+    total, start = sum(tensor_numels), 0
+    found = []
+    for tensor, count in zip(tensors, tensor_numels, strict=True):
+        part = tensor.new_zeros((total, count))
+        part.diagonal(-start).fill_(1)
+        found.append(part)
+        start += count
+    return tuple(found)
 
 
 def _stacked(tensors: Sequence[Tensor], dim: int) -> Tensor:

@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from .._argument_types import check_flag
-from .._core import is_grad_enabled, set_grad_enabled_, set_inference_mode_
+from .._core import Tensor, is_grad_enabled, set_grad_enabled_, set_inference_mode_, set_version_
 from .._core import is_inference_mode as is_inference_mode_enabled
 from .._managers import not_entered
-from ._decorators import ContextDecorator
+from ._decorators import ContextDecorator, warn_of_class
 
 __all__ = [
     "enable_grad",
@@ -51,6 +51,7 @@ class _GradMode(ContextDecorator):
         """Decorates a function or a generator function: the mode holds while its body runs."""
         if inspect.isgeneratorfunction(function):
             return super().__call__(function)
+        warn_of_class(function)
         mode = self.mode
 
         @functools.wraps(function)
@@ -148,6 +149,25 @@ class inference_mode(ContextDecorator):  # noqa: N801
     def clone(self) -> inference_mode:
         """The same mode."""
         return inference_mode(self.mode)
+
+
+class _unsafe_preserve_version_counter(ContextDecorator):  # noqa: N801
+    """Inside, changes of these tensors in place are not counted: backward does not notice them, and may be wrong."""
+
+    def __init__(self, tensors: Tensor | tuple[Tensor, ...]) -> None:
+        self._tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+        self._versions = [t._version for t in self._tensors]
+
+    def __enter__(self) -> None:
+        """Nothing to do: the versions are known."""
+
+    def __exit__(self, *exc: object) -> None:
+        for tensor, version in zip(self._tensors, self._versions, strict=True):
+            set_version_(tensor, version)
+
+    def clone(self) -> _unsafe_preserve_version_counter:
+        """Another one of the same tensors, as they are now."""
+        return type(self)(self._tensors)
 
 
 class _Multithreading(threading.local):

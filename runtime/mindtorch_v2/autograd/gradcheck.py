@@ -11,11 +11,11 @@ from .. import _core
 from .._core import Tensor
 from . import _gradcheck_steps as steps
 from ._gradcheck_steps import Tolerances
-from ._jacobians import Problem, direction, outputs_of
+from ._jacobians import Problem, by_backward, by_differences, direction, outputs_of
 from .engine import grad
 from .grad_mode import enable_grad
 
-__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+__all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "gradcheck", "gradgradcheck"]
 
 
 class GradcheckError(RuntimeError):
@@ -143,13 +143,59 @@ def gradgradcheck(
     )
 
 
+def get_numerical_jacobian(
+    fn: Callable[..., Any], inputs: Sequence[Any], target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
+) -> list[Tensor]:
+    """Obsolete: Jacobians of the first output of ``fn(inputs)`` by central differences, for tensors that require grad.
+
+    ``target`` is those of the inputs that are wanted. Raises ValueError for a ``grad_out`` other than 1.
+    """
+    _warn_of_private("get_numerical_jacobian")
+    if grad_out != 1.0:
+        raise ValueError("Expected grad_out to be 1.0, other values are not supported any more.")
+    problem = _problem(lambda *values: fn(values), inputs)
+    wanted = problem.inputs if target is None else outputs_of(target)
+    places = [i for i in problem.checked if any(problem.arguments[i] is value for value in wanted)]
+    return [by_differences(problem, i, eps)[0] for i in places]
+
+
+def get_analytical_jacobian(
+    inputs: Sequence[Any], output: Tensor, nondet_tol: float = 0.0, grad_out: float = 1.0
+) -> tuple[tuple[Tensor, ...], bool, bool, bool]:
+    """Obsolete: the Jacobians of a computed output by backward passes, for tensors that require grad.
+
+    After them: whether two runs gave the same, and whether gradients have the inputs' sizes and dtypes. Raises
+    ValueError for a ``grad_out`` other than 1.
+    """
+    _warn_of_private("get_analytical_jacobian")
+    if grad_out != 1.0:
+        raise ValueError("Expected grad_out to be 1.0, other values are not supported any more.")
+    values = [value for value in inputs if isinstance(value, Tensor) and value.requires_grad]
+    first, again = (by_backward(output, values) for _ in range(2))
+    same = all(steps.close(one, other, nondet_tol, 0.0) for one, other in zip(first, again, strict=True))
+    found = grad(output.sum(), values, retain_graph=True, allow_unused=True)
+    pairs = [(g, value) for g, value in zip(found, values, strict=True) if g is not None]
+    sizes, dtypes = (all(getattr(g, a) == getattr(v, a) for g, v in pairs) for a in ("shape", "dtype"))
+    return tuple(first), same, sizes, dtypes
+
+
+def _warn_of_private(name: str) -> None:
+    warnings.warn(
+        f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will be "
+        "removed in a future version of PyTorch. If you have a specific use for this or feature request for this to be "
+        "a stable API, please file us an issue at https://github.com/pytorch/pytorch/issues/new",
+        FutureWarning,
+        stacklevel=3,
+    )
+
+
 def _problem(func: Callable[..., Any], inputs: Any) -> Problem:
     """Raises where gradients of the inputs cannot be checked."""
     arguments = outputs_of(inputs)
     checked = tuple(i for i, value in enumerate(arguments) if isinstance(value, Tensor) and value.requires_grad)
     for i in checked:
         value = arguments[i]
-        if value.dtype is not _core.dtypes["float64"]:
+        if value.dtype not in (_core.dtypes["float64"], _core.dtypes["complex128"]):
             warnings.warn(
                 f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
                 "will likely fail if all the inputs are not of double precision floating point or complex. It is "

@@ -20,12 +20,13 @@ from .._core import (
     will_run,
 )
 from .._core_inplace_views import increment_version as count_change
+from ._mutation import allow_mutation_on_saved_tensors
 from .grad_mode import enable_grad
 
 __all__ = [
-    "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
-    "register_multi_grad_hook",
-    "save_on_cpu", "saved_tensors_hooks",
+    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
+    "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+    "saved_tensors_hooks_disabled",
 ]  # fmt: skip
 
 
@@ -92,6 +93,11 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
         yield
     finally:
         _hooks.message = before
+
+
+def saved_tensors_hooks_disabled() -> bool:
+    """Whether `disable_saved_tensors_hooks` holds on this thread."""
+    return _hooks.message is not None
 
 
 class saved_tensors_hooks:  # noqa: N801  (PyTorch's name)

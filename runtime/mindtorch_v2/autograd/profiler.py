@@ -17,6 +17,7 @@ from .. import _core
 from . import _chrome_trace
 from ._profiler_events import events_of
 from ._recording import Recorder, Recording
+from ._recording import is_recording as _profiler_enabled  # noqa: F401  (PyTorch's name)
 from .profiler_util import EventList, FunctionEvent, FunctionEventAvg, MemRecordsAcc
 
 __all__ = [
@@ -27,12 +28,18 @@ __all__ = [
     "MemRecordsAcc",
     "emit_itt",
     "emit_nvtx",
+    "kineto_available",
     "profile",
     "record_function",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
 Error = type[BaseException] | None
+
+
+def kineto_available() -> bool:
+    """Whether traces are PyTorch's own library's work; here they never are."""
+    return False
 
 
 class record_function:  # noqa: N801  (PyTorch's name)

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 from . import _profiler_table
 from ._profiler_table import format_time
 
+_format_time = format_time  # PyTorch's name
+
 __all__ = ["DeviceType", "EventList", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel", "MemRecordsAcc"]
 
 MEMORY_EVENT_NAME = "[memory]"
@@ -357,7 +359,13 @@ class EventList(list[Any]):
         return self.table()
 
     def _build_tree(self) -> None:
-        """Settles which events are inside which, by time and thread. One that its only parent repeats is left out."""
+        """Settles which events are inside which. One that its only parent repeats is left out."""
+        self._populate_cpu_children()
+        self._leave_out_repeated()
+        self._tree_built = True
+
+    def _populate_cpu_children(self) -> None:
+        """Settles which events are inside which, by time and thread."""
         by_thread: dict[int, list[FunctionEvent]] = defaultdict(list)
         for event in self:
             if event._counts_self:
@@ -371,8 +379,6 @@ class EventList(list[Any]):
                     around[-1].append_cpu_child(event)
                     event.set_cpu_parent(around[-1])
                 around.append(event)
-        self._leave_out_repeated()
-        self._tree_built = True
 
     def _leave_out_repeated(self) -> None:
         """Of an operator whose whole work is a call of one of the same name there is one event."""

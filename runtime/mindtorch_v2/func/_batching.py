@@ -141,6 +141,11 @@ def _on_batch(op: OpOverload, level: int, args: tuple[Any, ...], kwargs: dict[st
 
 def refuse_random_numbers(level: int) -> None:
     """Random numbers inside `vmap` need to be told whether samples get the same ones."""
+    if levels.open[level].randomness == "never":
+        raise RuntimeError(
+            "vmap: We do not yet support calling random operations inside of vmap. Please perform random operations "
+            "outside of vmap as a workaround"
+        )
     if levels.open[level].randomness == "error":
         raise RuntimeError(
             "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "

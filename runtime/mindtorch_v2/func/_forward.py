@@ -8,7 +8,7 @@ from typing import Any
 from .. import _core, autograd
 from .._core import Tensor
 from .._ops import ops
-from ..autograd._levels import differentiating, next_level, recording
+from ..autograd._levels import differentiating, next_level, propagating, recording
 from ..autograd.forward_ad import close_level, make_dual_at, open_level
 from ..utils._pytree import tree_leaves, tree_map, tree_map_only
 from ._inputs import (
@@ -48,7 +48,7 @@ def jvp(
     _require_tensors(tangents, "tangents")
     level = open_level()
     try:
-        with differentiating(level.number):
+        with propagating(), differentiating(level.number):
             duals = tree_map(lambda p, t: make_dual_at(level, _floating(p), _floating(t, "tangent")), primals, tangents)
             output, aux = split_aux(func(*duals), has_aux, _NAME)
             only_tensors(output, _NAME)
@@ -83,7 +83,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                 f"Expected the tangents to have the structure of the primals, {structure(primals)}, got "
                 f"{structure(tangents)}"
             )
-        pairs = [(g, t) for g, t in zip(pulled, tree_leaves(tangents), strict=True) if g.requires_grad]
+        directions = tree_leaves(tangents) if pulled else []  # nothing depends on the primals else
+        pairs = [(g, t) for g, t in zip(pulled, directions, strict=True) if g.requires_grad]
         found: list[Tensor] = []
         if pairs:
             gradients, directions = [g for g, _ in pairs], [t for _, t in pairs]

@@ -16,6 +16,10 @@ __all__ = ["apply_batched"]
 
 def apply_batched(cls: Any, args: tuple[Any, ...]) -> Any:
     """Runs ``cls.apply`` where an argument is a batch. Raises RuntimeError for a function without a rule for that."""
+    if cls.setup_context is _core.base_setup_context:  # outside of transforms: its own operators see the samples
+        result, ctx = _core.record_function(cls, args)
+        _core.forget_marks_(ctx)
+        return result
     level = max(v.level for v in tree_leaves(list(args)) if isinstance(v, BatchedTensor))
     samples = [a for a in args if isinstance(a, BatchedTensor) and a.level == level]
     if is_grad_enabled() and any(sample.requires_grad for sample in samples):

@@ -14,8 +14,8 @@ from ..utils._pytree import tree_leaves, tree_map
 from ._batching import BatchedTensor, batch, levels
 
 __all__ = [
-    "chosen_arguments", "depends_on_others", "only_tensors", "recorded_outside", "released", "split_aux", "structure",
-    "tracked", "untracked",
+    "chosen_arguments", "depends_on_others", "only_tensors", "own", "recorded_outside", "released", "split_aux",
+    "structure", "tracked", "untracked",
 ]  # fmt: skip
 
 _AUTOGRAD = _core.key_mask("Autograd")
@@ -43,6 +43,11 @@ def chosen_arguments(argnums: Any, count: int) -> tuple[int, ...]:
     return positions
 
 
+def own(tree: Any) -> Any:
+    """Tensors over the same memory as tensors of the transform that runs, which it may change in place."""
+    return tree_map(lambda value: _core.adopt_(ops.aten.alias(value)) if isinstance(value, Tensor) else value, tree)
+
+
 def split_aux(result: Any, has_aux: bool, where: str) -> tuple[Any, Any]:
     """A function's result as ``(output, aux)``; aux is None without ``has_aux``."""
     if not has_aux:
@@ -57,14 +62,14 @@ def split_aux(result: Any, has_aux: bool, where: str) -> tuple[Any, Any]:
 
 def only_tensors(output: Any, where: str) -> list[Tensor]:
     """The tensors of a function's output. Raises RuntimeError for anything else in it, and for an empty one."""
-    leaves = tree_leaves(output)
+    leaves = [] if output is None else tree_leaves(output)
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             raise RuntimeError(
                 f"{where}: expected f(*primals) to return only tensors, got unsupported type {type(leaf)}"
             )
     if not leaves:
-        raise RuntimeError(f"{where}: Expected f to be a function that has non-empty output (got output = {leaves})")
+        raise RuntimeError(f"{where}: Expected f to be a function that has non-empty output (got output = {output})")
     return leaves
 
 

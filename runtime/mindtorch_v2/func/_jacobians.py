@@ -11,7 +11,7 @@ from .._core import Tensor
 from .._ops import ops
 from ..utils._pytree import tree_leaves, tree_map
 from ._forward import jvp
-from ._inputs import ArgNums, chosen_arguments
+from ._inputs import ArgNums, chosen_arguments, own
 from ._reverse import vjp_of
 from ._vmap import vmap
 
@@ -25,12 +25,13 @@ def jacrev(
     *,
     has_aux: bool = False,
     chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
 ) -> Callable[..., Any]:
     """The function that computes the Jacobian of ``func`` for the arguments ``argnums`` by reverse mode.
 
     Shapes are output's + argument's; for several arguments a tuple, nested as outputs and arguments are. With
     ``has_aux`` func returns ``(output, aux)``, and the Jacobian comes as ``(jacobian, aux)``. ``chunk_size`` is how
-    many rows are computed at a time (default: all).
+    many rows are computed at a time (default: all); ``_preallocate_and_copy`` is where PyTorch keeps them.
     """
 
     if chunk_size is not None and not chunk_size > 0:
@@ -121,7 +122,7 @@ def _partial(func: Callable[..., Any], args: tuple[Any, ...], chosen: tuple[int,
     """``func`` as a function of the chosen arguments alone."""
 
     def partial(*values: Any) -> Any:
-        given = list(args)
+        given = [None if n in chosen else own(value) for n, value in enumerate(args)]
         for n, value in zip(chosen, values, strict=True):
             given[n] = value
         return func(*given)

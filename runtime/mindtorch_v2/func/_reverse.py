@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .. import autograd
+from .. import _core, autograd
 from .._core import Tensor
 from ..autograd._levels import differentiating, next_level, recording
 from ..autograd.graph import disable_saved_tensors_hooks
@@ -26,6 +26,7 @@ from ._inputs import (
 
 __all__ = ["grad", "grad_and_value", "vjp"]
 
+_ANY_TRANSFORM = (1 << 63) - 1
 _NO_HOOKS = (
     "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use "
     "case."
@@ -93,6 +94,9 @@ def vjp_of(
         leaves = tree_leaves(inputs)
         outside, inside = depends_on_others(outputs, leaves, number)
         outside = outside and outer
+    for leaf in leaves:
+        if leaf.is_leaf:
+            _core.retire_(leaf)
 
     def pull_back(cotangents: Any) -> tuple[Any, ...]:
         if structure(cotangents) != structure(output):
@@ -101,7 +105,7 @@ def vjp_of(
                 f"function. cotangents: {structure(cotangents)}, primal output: {structure(output)}"
             )
         starts = tree_leaves(cotangents)
-        of_starts, in_starts = depends_on_others(starts, [], number)
+        of_starts, in_starts = depends_on_others(starts, leaves, _ANY_TRANSFORM)  # of transforms that began since, too
         recorded = autograd.is_grad_enabled()
         keeps_history = recorded and recorded_outside() and (outside or of_starts)
         with recording():

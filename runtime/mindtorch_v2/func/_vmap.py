@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from .._argument_types import names_wrong_types
@@ -13,7 +15,7 @@ from ..autograd._levels import in_transform, next_level
 from ..utils._pytree import tree_leaves, tree_map
 from ._batching import VmapInfo, batch, levels, unbatch
 
-__all__ = ["vmap"]
+__all__ = ["unrestricted_vmap", "vmap"]
 
 _NO_DIMENSION = object()  # in place of None, which is a leaf that says as much
 
@@ -37,6 +39,26 @@ def vmap(
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+    return _mapped(func, in_dims, out_dims, randomness, chunk_size, in_transform)
+
+
+def unrestricted_vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
+    """As `vmap`, but no transform to what is called: Functions of the old style run, a sample as an argument.
+
+    Random operators are refused.
+    """
+    return _mapped(func, in_dims, out_dims, "never", None, lambda level: contextlib.nullcontext())
+
+
+def _mapped(
+    func: Callable[..., Any],
+    in_dims: Any,
+    out_dims: Any,
+    randomness: str,
+    chunk_size: int | None,
+    inside: Callable[[int], AbstractContextManager[Any]],
+) -> Callable[..., Any]:
+    """``inside(level)`` is where the function runs."""
     name = getattr(func, "__name__", repr(func))
 
     @functools.wraps(func)
@@ -69,7 +91,7 @@ def vmap(
         levels.open[level] = VmapInfo(size, randomness)
         try:
             samples = tree_map(lambda v, d: v if d is _NO_DIMENSION else batch(v, d, level), args, dims)
-            with in_transform(level):
+            with inside(level):
                 output = func(*samples, **kwargs)
             return _collect(output, out_dims, name, level, size)
         finally:

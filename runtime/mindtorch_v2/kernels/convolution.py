@@ -288,12 +288,14 @@ def convolution_backward(
     transposed="transposed",
     output_padding="output_padding",
     groups="groups",
+    bias_sym_sizes_opt="bias_sym_sizes_opt",
 )
 def convolution_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the call."""
     input, weight, bias, *numbers = inputs
     ctx.stride, ctx.padding, ctx.dilation, ctx.transposed, ctx.output_padding, ctx.groups = numbers
     ctx.bias_sizes = None if bias is None else list(bias.shape)
+    ctx.bias_sym_sizes_opt = (0,) if bias is None else tuple(bias.shape)  # PyTorch's name and form
     ctx.save_for_backward(input, weight)
 
 

@@ -177,17 +177,17 @@ def tensor_split_by(self: Tensor, tensor_indices_or_sections: Tensor, dim: int =
 
 def unsafe_chunk(self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
     """As `chunk`."""
-    return list(ops.aten.chunk(self, chunks, dim))
+    return [_core.as_own_(part) for part in ops.aten.chunk(self, chunks, dim)]
 
 
 def unsafe_split(self: Tensor, split_size: int, dim: int = 0) -> list[Tensor]:
     """As `split`."""
-    return list(ops.aten.split.Tensor(self, split_size, dim))
+    return [_core.as_own_(part) for part in ops.aten.split.Tensor(self, split_size, dim)]
 
 
 def unsafe_split_with_sizes(self: Tensor, split_sizes: Sequence[int], dim: int = 0) -> list[Tensor]:
     """As `split_with_sizes`."""
-    return list(ops.aten.split_with_sizes(self, split_sizes, dim))
+    return [_core.as_own_(part) for part in ops.aten.split_with_sizes(self, split_sizes, dim)]
 
 
 def _split_along(name: str, self: Tensor, least: int, dim: int, how: Any) -> list[Tensor]:

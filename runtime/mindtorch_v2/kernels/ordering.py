@@ -214,6 +214,11 @@ def data_dependent(*args: Any, **kwargs: Any) -> Any:
     raise NotImplementedError("the size of the result is data-dependent, and a fake rule has no data")
 
 
+def unique(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, Tensor]:
+    """As `unique2`, without the counts."""
+    return unique2(self, sorted, return_inverse)[:2]
+
+
 def unique2(
     self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:

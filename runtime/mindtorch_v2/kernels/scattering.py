@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
-from .._core import IndexOutOfRangeError, Tensor
+from .._core import IndexOutOfRangeError, Tensor, is_grad_enabled
 from .._ops import ops
+from ..autograd.function import DelayedError
 from ._arrays import as_array, as_tensor, bits, moved
 from ._native import native
 from .indexing import _check_source, _lifted, _places, scatter_add_
@@ -244,6 +245,9 @@ def _reduced_gradients(
         if include:
             alone = aten.ones_like(self).scatter_reduce(dim, index, src, "prod", include_self=True)
             own = grad * alone
+        if is_grad_enabled() and bool((zeros > 1).any()):
+            message = "Double backward is unsupported for src when more than one 0 of it goes to the same place"
+            others = DelayedError(message, 1)(others)
         return own, grad.gather(dim, index) * others
     value = result.gather(dim, index)
     hits = (src == value).to(grad.dtype)

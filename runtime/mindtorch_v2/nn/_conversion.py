@@ -6,7 +6,14 @@ from typing import Any, NamedTuple
 
 from .._core import Tensor, device, dtype
 
-__all__ = ["Conversion", "conversion"]
+__all__ = ["Conversion", "Conversions", "conversion"]
+
+
+class Conversions:
+    """What `torch.__future__` says of conversions: new parameters for the old ones, or what ``module_load`` gives."""
+
+    overwrite = False
+    swap = False
 
 
 class Conversion(NamedTuple):

@@ -10,7 +10,7 @@ from .. import _core
 from .._core import Tensor
 from .._creation import empty_like
 from ..autograd import no_grad
-from ._conversion import conversion
+from ._conversion import Conversions, conversion
 from .parameter import Parameter
 
 __all__ = ["ModuleMoves"]
@@ -143,13 +143,12 @@ class ModuleMoves:
 
 
 def _applied(fn: Callable[[Tensor], Tensor], parameter: Parameter) -> Parameter:
-    """The parameter with ``fn`` of its value and of its gradient; another one where the value has left for meta."""
+    """The parameter with ``fn`` of its value and of its gradient; another one where it must be, or is to be."""
     grad = parameter.grad
     with no_grad():
         value = fn(parameter)
-        result = (
-            _with_value(parameter, value) if _holds(parameter, value) else Parameter(value, parameter.requires_grad)
-        )
+        stays = _holds(parameter, value) and not Conversions.overwrite
+        result = _with_value(parameter, value) if stays else Parameter(value, parameter.requires_grad)
         if grad is not None:
             value = fn(grad)
             result.grad = None

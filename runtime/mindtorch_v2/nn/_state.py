@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 from .._core import RemovableHandle, Tensor
 from ..autograd import no_grad
 from ..overrides import is_tensor_like
+from ._conversion import Conversions
 from .hooks import add_hook
 from .parameter import Parameter, is_lazy
 
@@ -43,13 +45,20 @@ class StateHooks:
 
 @dataclass(frozen=True)
 class _WithModule:
-    """A hook of `load_state_dict` that is given its module first. Copied with the module, it is given the copy."""
+    """A hook of `load_state_dict` that is given the module first, which it does not hold."""
 
     function: Callable[..., Any]
-    module: Any
 
-    def __call__(self, *args: Any) -> Any:
-        return self.function(self.module, *args)
+    def __call__(self, module: Any, *args: Any) -> Any:
+        return self.function(module, *args)
+
+
+@dataclass(frozen=True)
+class _WithoutModule(_WithModule):
+    """One that is not."""
+
+    def __call__(self, module: Any, *args: Any) -> Any:
+        return self.function(*args)
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,16 @@ class _Observer:
     def __call__(self, *args: Any) -> None:
         if self.function(*args) is not None:
             raise RuntimeError("state_dict post-hook must return None")
+
+
+def _registry(kind: str) -> property:
+    """Hooks of a kind under PyTorch's inner name, by the ``id`` of their handles; deleted, there are none."""
+
+    def find(module: ModuleState) -> dict[Any, Callable[..., Any]]:
+        found: dict[Any, Callable[..., Any]] = getattr(module._own_state_hooks(), kind)
+        return found
+
+    return property(find, None, lambda module: find(module).clear())
 
 
 class ModuleState:
@@ -80,6 +99,8 @@ class ModuleState:
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(module, state_dict, prefix, local_metadata)`` after it; the dict may be changed in place."""
+        with contextlib.suppress(AttributeError):  # of what takes none, as a bound method
+            hook._from_public_api = True  # type: ignore[attr-defined]
         return add_hook(self._own_state_hooks().saved, _Observer(hook))
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -87,7 +108,7 @@ class ModuleState:
 
         ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``
         """
-        return add_hook(self._own_state_hooks().load_pre, _WithModule(hook, self))
+        return add_hook(self._own_state_hooks().load_pre, _WithModule(hook))
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(module, incompatible_keys)`` after the module's part is loaded; the lists may be changed."""
@@ -95,13 +116,17 @@ class ModuleState:
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """As `register_state_dict_post_hook`, but what ``hook`` returns, if not None, is the dict."""
-        if isinstance(hook, _Observer):
-            raise RuntimeError("the hook is registered by register_state_dict_post_hook already")
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was previously registered via "
+                "register_state_dict_post_hook"
+            )
         return add_hook(self._own_state_hooks().saved, hook)
 
     def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> Any:
         """As `register_load_state_dict_pre_hook`, without the module unless ``with_module``."""
-        return add_hook(self._own_state_hooks().load_pre, _WithModule(hook, self) if with_module else hook)
+        kind = _WithModule if with_module else _WithoutModule
+        return add_hook(self._own_state_hooks().load_pre, kind(hook))
 
     def _own_state_hooks(self) -> StateHooks:
         if self._state_hooks is None:
@@ -109,6 +134,9 @@ class ModuleState:
         hooks = self._state_hooks
         assert hooks is not None
         return hooks
+
+    _state_dict_pre_hooks, _state_dict_hooks = _registry("save_pre"), _registry("saved")
+    _load_state_dict_pre_hooks, _load_state_dict_post_hooks = _registry("load_pre"), _registry("loaded")
 
     # ---- extra state
     def get_extra_state(self) -> Any:
@@ -203,7 +231,7 @@ class ModuleState:
         Adds to the lists what is missing or unexpected, both with ``strict`` only, and what does not fit.
         """
         for hook in list((self._state_hooks or StateHooks()).load_pre.values()):
-            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+            hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         assign = local_metadata.get("assign_to_params_buffers", False)
         own = dict(self._own_state())
         for name, target in own.items():
@@ -269,6 +297,13 @@ def _load(module: Any, name: str, key: str, target: Tensor, given: Any, assign: 
             f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current "
             f"model is {target.shape}."
         )
+    if Conversions.swap and not lazy:
+        try:
+            with no_grad():
+                target.data = target.module_load(given, assign=assign).data
+        except RuntimeError as error:
+            return f'While swapping the parameter named "{key}", of size {target.size()} in the model: {error}'
+        return None
     if assign:
         if isinstance(target, Parameter):
             given = given if isinstance(given, Parameter) else Parameter(given, target.requires_grad)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._core import RemovableHandle
-from .backward_hooks import BackwardHook
+from .backward_hooks import BackwardHook, watch_last_node
 
 __all__ = [
     "ForwardHook",
@@ -16,10 +16,15 @@ __all__ = [
     "add_hook",
     "call_with_hooks",
     "everywhere",
+    "register_module_backward_hook",
+    "register_module_buffer_registration_hook",
     "register_module_forward_hook",
     "register_module_forward_pre_hook",
     "register_module_full_backward_hook",
     "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+    "registered",
 ]
 
 
@@ -40,6 +45,34 @@ class ModuleHooks:
     forward: dict[Any, ForwardHook] = field(default_factory=dict)
     backward_pre: dict[Any, Callable[..., Any]] = field(default_factory=dict)
     backward: dict[Any, Callable[..., Any]] = field(default_factory=dict)
+    node: dict[Any, Callable[..., Any]] = field(default_factory=dict)  # of the last node that forward recorded
+    place: str = "on a single Module"
+
+    def add_backward(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Adds a hook of the backward pass. Raises RuntimeError where there are hooks of the last node."""
+        if self.node:
+            raise RuntimeError(f"{_BOTH_KINDS} {self.place}. Please use only one of them.")
+        return add_hook(self.backward, hook, prepend)
+
+    def add_node(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Adds a hook of the last node. Raises RuntimeError where there are hooks of the backward pass."""
+        if self.backward:
+            raise RuntimeError(f"{_BOTH_KINDS} {self.place}. Please use only one of them.")
+        return add_hook(self.node, hook)
+
+
+_BOTH_KINDS = "Cannot use both regular backward hooks and full backward hooks"
+
+# What is called with ``(module, name, value)`` whenever any module gets a parameter, a buffer or a submodule, by kind.
+on_registration: dict[str, dict[Any, Callable[..., Any]]] = {"parameter": {}, "buffer": {}, "module": {}}
+
+
+def registered(kind: str, module: Any, name: str, value: Any) -> Any:
+    """What a module is to have under a name: ``value``, or what a hook gives for it."""
+    for hook in on_registration[kind].values():
+        given = hook(module, name, value)
+        value = value if given is None else given
+    return value
 
 
 everywhere: list[ModuleHooks] = []  # hooks of all modules, called before a module's own: one object, or none yet
@@ -77,12 +110,32 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Removabl
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls ``hook(module, grad_input, grad_output)`` for every module; see `Module.register_full_backward_hook`."""
-    return add_hook(_everywhere().backward, hook)
+    return _everywhere().add_backward(hook)
+
+
+def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls ``hook(module, grad_input, grad_output)`` for every module; see `Module.register_backward_hook`."""
+    return _everywhere().add_node(hook)
+
+
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls ``hook(module, name, parameter)`` when any module gets one; what it returns, if not None, replaces it."""
+    return add_hook(on_registration["parameter"], hook)
+
+
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """As `register_module_parameter_registration_hook`, for buffers."""
+    return add_hook(on_registration["buffer"], hook)
+
+
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """As `register_module_parameter_registration_hook`, for submodules."""
+    return add_hook(on_registration["module"], hook)
 
 
 def _everywhere() -> ModuleHooks:
     if not everywhere:
-        everywhere.append(ModuleHooks())
+        everywhere.append(ModuleHooks(place="as a global Module hook"))
     return everywhere[0]
 
 
@@ -109,6 +162,7 @@ class _Call:
         self.forward = [hook for h in hooks for hook in h.forward.values()]
         self.backward_pre = [hook for h in hooks for hook in h.backward_pre.values()]
         self.backward = [hook for h in hooks for hook in h.backward.values()]
+        self.node = [hook for h in hooks for hook in h.node.values()]
 
     def run(self) -> Any:
         for hook in self.forward_pre:
@@ -117,11 +171,15 @@ class _Call:
         if self.backward or self.backward_pre:
             watch = BackwardHook(self.module, self.backward, self.backward_pre)
             self.args = watch.watch_inputs(self.args)
-        self.result = self.module.forward(*self.args, **self.kwargs)
+        args = self.args
+        self.result = self.module.forward(*args, **self.kwargs)
         while self.forward:
             changed = self._after_forward(self.forward.pop(0))
             self.result = self.result if changed is None else changed
-        return self.result if watch is None else watch.watch_outputs(self.result)
+        result = self.result if watch is None else watch.watch_outputs(self.result)
+        if self.node:
+            watch_last_node(self.module, self.node, args, result)
+        return result
 
     def run_the_rest(self) -> None:
         """After an exception: the hooks that are always called; their own exceptions are warnings."""

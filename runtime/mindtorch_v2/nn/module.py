@@ -10,7 +10,7 @@ from .._core import RemovableHandle, Tensor
 from ..overrides import is_tensor_like
 from ._moves import ModuleMoves
 from ._state import IncompatibleKeys, ModuleState
-from .hooks import ForwardHook, ModuleHooks, add_hook, call_with_hooks, everywhere
+from .hooks import ForwardHook, ModuleHooks, add_hook, call_with_hooks, everywhere, registered
 from .parameter import Buffer, Parameter
 
 __all__ = ["IncompatibleKeys", "Module"]
@@ -89,7 +89,43 @@ class Module(ModuleState, ModuleMoves):
         Both are tuples with a gradient or None for each positional argument and output; a tuple that the hook returns
         replaces ``grad_input``. Outputs cannot be changed in place while the module has such hooks.
         """
-        return add_hook(self._own_hooks().backward, hook, prepend)
+        return self._own_hooks().add_backward(hook, prepend)
+
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls ``hook(module, grad_input, grad_output)`` when the last node that forward recorded has run.
+
+        The gradients are that node's. Obsolete: `register_full_backward_hook` sees those of the module.
+        """
+        return self._own_hooks().add_node(hook)
+
+    @property
+    def _forward_hooks(self) -> dict[Any, ForwardHook]:
+        return self._own_hooks().forward
+
+    @property
+    def _forward_pre_hooks(self) -> dict[Any, ForwardHook]:
+        return self._own_hooks().forward_pre
+
+    @property
+    def _backward_pre_hooks(self) -> dict[Any, Callable[..., Any]]:
+        return self._own_hooks().backward_pre
+
+    @property
+    def _backward_hooks(self) -> dict[Any, Callable[..., Any]]:
+        hooks = self._own_hooks()
+        return hooks.node or hooks.backward
+
+    @property
+    def _forward_hooks_with_kwargs(self) -> dict[Any, bool]:
+        return {key: True for key, hook in self._forward_hooks.items() if hook.with_kwargs}
+
+    @property
+    def _forward_pre_hooks_with_kwargs(self) -> dict[Any, bool]:
+        return {key: True for key, hook in self._forward_pre_hooks.items() if hook.with_kwargs}
+
+    @property
+    def _forward_hooks_always_called(self) -> dict[Any, bool]:
+        return {key: True for key, hook in self._forward_hooks.items() if hook.always_call}
 
     def _own_hooks(self) -> ModuleHooks:
         if self._hooks is None:
@@ -117,7 +153,7 @@ class Module(ModuleState, ModuleMoves):
         elif isinstance(value, Module):
             self._forget(name, "_modules")
             assert modules is not None
-            modules[name] = value
+            modules[name] = registered("module", self, name, value)
         elif modules is not None and name in modules:
             if value is not None:
                 raise TypeError(
@@ -171,7 +207,7 @@ class Module(ModuleState, ModuleMoves):
             raise ValueError(
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly."
             )
-        self._parameters[name] = param
+        self._parameters[name] = None if param is None else registered("parameter", self, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Adds a tensor that is state, but not trained; one that is not persistent is left out of the state dict."""
@@ -180,7 +216,7 @@ class Module(ModuleState, ModuleMoves):
             raise TypeError(
                 f"cannot assign '{_type(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
-        self._buffers[name] = tensor
+        self._buffers[name] = None if tensor is None else registered("buffer", self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -204,7 +240,7 @@ class Module(ModuleState, ModuleMoves):
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{_type(module)} is not a Module subclass")
         self._check_name(name, "module", self._modules)
-        self._modules[name] = module
+        self._modules[name] = None if module is None else registered("module", self, name, module)
 
     register_module = add_module
 

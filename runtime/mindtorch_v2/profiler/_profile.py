@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from ..autograd import profiler as prof
+from ..autograd.profiler import kineto_available
 from ..autograd.profiler_util import EventList
 from ._actions import ProfilerAction, ProfilerActivity, Schedule, record_always, supported_activities
 
@@ -24,11 +25,6 @@ RECORDING = (RECORD, SAVE)
 # Steps that follow one another though no schedule should have it so.
 UNUSUAL = {(WARMUP, NONE): "WARMUP followed by NONE", (RECORD, NONE): "RECORD followed by NONE"}
 UNUSUAL[RECORD, WARMUP] = "RECORD followed by WARMUP"
-
-
-def kineto_available() -> bool:
-    """Whether traces are PyTorch's own library's work; here they never are."""
-    return False
 
 
 def _activities(given: Iterable[Any] | None) -> set[ProfilerActivity]:

@@ -26,13 +26,23 @@ from ..nn import Sequential
 from ..overrides import TorchDispatchMode
 from ..random import fork_rng, get_rng_state, set_rng_state
 from ._pytree import tree_leaves
+from ._selective_checkpoint import (
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
+from ._selective_checkpoint import _CachedTorchDispatchMode as _CachedTorchDispatchMode
+from ._selective_checkpoint import _CachingTorchDispatchMode as _CachingTorchDispatchMode
 
 __all__ = [
     "CheckpointError",
     "CheckpointFunction",
+    "CheckpointPolicy",
+    "SelectiveCheckpointContext",
     "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
     "detach_variable",
     "get_device_states",
     "noop_context_fn",
@@ -312,7 +322,8 @@ class _Frame:
             )
         faults = []
         for at, (holder, before) in enumerate(zip(self.holders, self.descriptions, strict=True)):
-            value = again.values.get(holder())  # type: ignore[arg-type]
+            there = holder()
+            value = None if there is None else again.values.get(there)
             if value is not None and self.describe(value) != before:
                 faults.append(
                     f"tensor at position {at}:\nsaved metadata: {before}\nrecomputed metadata: {self.describe(value)}\n"
@@ -342,7 +353,7 @@ def _explained(first: _Listing, again: _Listing) -> Callable[[str], str]:
     def explain(text: str) -> str:
         runs = ("forward", first.names), ("recomputation", again.names)
         listed = "\n".join(f"Operators of the {name}:\n" + "\n".join(f"  {op}" for op in ops) for name, ops in runs)
-        return f"{text}\n{listed}"
+        return f"You are seeing this error because you passed `debug=True` to checkpoint.\n{text}\n{listed}"
 
     return explain
 

@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from ..hooks import (
+    ModuleHooks,
+    everywhere,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
     register_module_forward_hook,
     register_module_forward_pre_hook,
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
 )
 from ..module import Module
 
+_GLOBAL: dict[str, Callable[[ModuleHooks], Any]] = {
+    "_global_forward_hooks": lambda hooks: hooks.forward,
+    "_global_forward_pre_hooks": lambda hooks: hooks.forward_pre,
+    "_global_backward_hooks": lambda hooks: hooks.node or hooks.backward,
+    "_global_backward_pre_hooks": lambda hooks: hooks.backward_pre,
+    "_global_forward_hooks_always_called": lambda hooks: {k: True for k, h in hooks.forward.items() if h.always_call},
+    "_global_forward_hooks_with_kwargs": lambda hooks: {k: True for k, h in hooks.forward.items() if h.with_kwargs},
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _GLOBAL:
+        return _GLOBAL[name](everywhere[0] if everywhere else ModuleHooks())
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
     "Module",
+    "register_module_backward_hook",
+    "register_module_buffer_registration_hook",
     "register_module_forward_hook",
     "register_module_forward_pre_hook",
     "register_module_full_backward_hook",
     "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
 ]
