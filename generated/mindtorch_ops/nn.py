@@ -60,6 +60,7 @@ def _softmax(op, self, dim, half_to_float):
     op.check(none_of(half_to_float), message="softmax with half to float conversion is not supported on CPU")
     out = op.returns(like(self))
     op.launch("CPU", _libmindtorch_cpu["mt_softmax"], desc(self), desc(out), i64(dim))
+    op.python("mindtorch_v2.kernels.npu_rows:softmax", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -101,6 +102,7 @@ def _softmax_backward_data(op, grad_output, output, dim, input_dtype):
         )
     )
     op.launch("CPU", _libmindtorch_cpu["mt_softmax_backward"], desc(grad_output), desc(output), desc(out), i64(dim))
+    op.python("mindtorch_v2.kernels.npu_rows:softmax_backward", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -149,6 +151,7 @@ def _log_softmax(op, self, dim, half_to_float):
     op.check(none_of(half_to_float), message="softmax with half to float conversion is not supported on CPU")
     out = op.returns(like(self))
     op.launch("CPU", _libmindtorch_cpu["mt_log_softmax"], desc(self), desc(out), i64(dim))
+    op.python("mindtorch_v2.kernels.npu_rows:log_softmax", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -183,6 +186,7 @@ def _log_softmax_backward_data(op, grad_output, output, dim, input_dtype):
         )
     )
     op.launch("CPU", _libmindtorch_cpu["mt_log_softmax_backward"], desc(grad_output), desc(output), desc(out), i64(dim))
+    op.python("mindtorch_v2.kernels.npu_rows:log_softmax_backward", device="NPU")
 
     @op.gradient
     def _(grad):

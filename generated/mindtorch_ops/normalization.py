@@ -49,6 +49,7 @@ def layer_norm(op, input, normalized_shape, weight, bias, eps):
 def _native_layer_norm_default(op):
     """As `layer_norm`; also the means, and 1 / the roots."""
     op.python("mindtorch_v2.kernels.normalization:native_layer_norm")
+    op.python("mindtorch_v2.kernels.npu_rows:native_layer_norm", device="NPU")
     op.python("mindtorch_v2.kernels.normalization:native_layer_norm_fake", device="Meta")
     op.backward(
         "mindtorch_v2.kernels.normalization:native_layer_norm_gradient",
@@ -76,6 +77,7 @@ def _native_layer_norm_out(op):
 def native_layer_norm_backward(op):
     """The gradients of `native_layer_norm` that are asked for."""
     op.python("mindtorch_v2.kernels.normalization:native_layer_norm_backward")
+    op.python("mindtorch_v2.kernels.npu_rows:native_layer_norm_backward", device="NPU")
     op.python("mindtorch_v2.kernels.normalization:native_layer_norm_backward_fake", device="Meta")
     op.backward(
         "mindtorch_v2.kernels.normalization:native_layer_norm_second_gradient",

@@ -83,7 +83,9 @@ def _add_tensor(op, self, other, alpha):
     def _(grad):
         return {
             self: grad,
-            other: grad * alpha
+            other: grad
+            if alpha == 1
+            else grad * alpha
             if none_of(grad.is_complex())
             else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * alpha),
         }
@@ -177,7 +179,9 @@ def _add__tensor(op, self, other, alpha):
     def _(grad):
         return {
             self: grad,
-            other: grad * alpha
+            other: grad
+            if alpha == 1
+            else grad * alpha
             if none_of(grad.is_complex())
             else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * alpha),
         }
@@ -199,7 +203,9 @@ def _sub_tensor(op, self, other, alpha):
     def _(grad):
         return {
             self: grad,
-            other: -(
+            other: -grad
+            if alpha == 1
+            else -(
                 grad * alpha
                 if none_of(grad.is_complex())
                 else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * alpha)
@@ -228,7 +234,9 @@ def _sub__tensor(op, self, other, alpha):
     def _(grad):
         return {
             self: grad,
-            other: -(
+            other: -grad
+            if alpha == 1
+            else -(
                 grad * alpha
                 if none_of(grad.is_complex())
                 else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * alpha)
@@ -294,6 +302,7 @@ def _sub_scalar(op, self, other, alpha):
         op.launch("CPU", _libmindtorch_cpu["mt_sub_scalar"], desc(self), f64(other), desc(out), f64(alpha))
     else:
         op.python("mindtorch_v2.kernels.numbers:sub")
+    op.python("mindtorch_v2.kernels.npu:sub_scalar", device="NPU")
     op.python("mindtorch_v2.kernels.numbers:sub", device="any")
 
     @op.gradient
@@ -321,6 +330,7 @@ def _sub__scalar(op, self, other, alpha):
         op.launch("CPU", _libmindtorch_cpu["mt_sub_scalar"], desc(self), f64(other), desc(self), f64(alpha))
     else:
         op.compute(self.copy_(torch.ops.aten.sub(self, other, alpha)), device="CPU")
+    op.compute(self.copy_(torch.ops.aten.sub(self, other, alpha)), device="NPU")
     op.compute(self.copy_(torch.ops.aten.sub(self, other, alpha)), device="any")
 
     @op.gradient
@@ -383,7 +393,9 @@ def _rsub_scalar(op, self, other, alpha):
     @op.gradient
     def _(grad):
         return {
-            self: -(
+            self: -grad
+            if alpha == 1
+            else -(
                 grad * alpha
                 if none_of(grad.is_complex())
                 else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * alpha)
@@ -644,6 +656,7 @@ def _div_scalar(op, self, other):
         op.launch("CPU", _libmindtorch_cpu["mt_div_scalar"], desc(self), f64(other), desc(out))
     else:
         op.python("mindtorch_v2.kernels.numbers:div")
+    op.python("mindtorch_v2.kernels.npu:div_scalar", device="NPU")
     op.python("mindtorch_v2.kernels.numbers:div", device="any")
 
     @op.gradient
@@ -673,6 +686,7 @@ def _div__scalar(op, self, other):
         op.launch("CPU", _libmindtorch_cpu["mt_div_scalar"], desc(self), f64(other), desc(self))
     else:
         op.compute(self.copy_(torch.ops.aten.div(self, other)), device="CPU")
+    op.compute(self.copy_(torch.ops.aten.div(self, other)), device="NPU")
     op.compute(self.copy_(torch.ops.aten.div(self, other)), device="any")
 
     @op.gradient

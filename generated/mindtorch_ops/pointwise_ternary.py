@@ -69,6 +69,7 @@ def _addcmul_default(op, self, tensor1, tensor2, value):
         )
     else:
         op.python("mindtorch_v2.kernels.numbers:addcmul")
+    op.python("mindtorch_v2.kernels.npu:addcmul", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -106,6 +107,7 @@ def addcmul_(op, self, tensor1, tensor2, value):
         )
     else:
         op.compute(self.copy_(torch.ops.aten.addcmul(self, tensor1, tensor2, value=value)), device="CPU")
+    op.compute(self.copy_(torch.ops.aten.addcmul(self, tensor1, tensor2, value=value)), device="NPU")
 
     @op.gradient
     def _(grad):
@@ -159,6 +161,7 @@ def _addcdiv_default(op, self, tensor1, tensor2, value):
         op.launch(
             "CPU", _libmindtorch_cpu["mt_addcdiv"], desc(self), desc(tensor1), desc(tensor2), desc(out), f64(value)
         )
+    op.python("mindtorch_v2.kernels.npu:addcdiv", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -204,6 +207,7 @@ def addcdiv_(op, self, tensor1, tensor2, value):
         op.launch(
             "CPU", _libmindtorch_cpu["mt_addcdiv"], desc(self), desc(tensor1), desc(tensor2), desc(self), f64(value)
         )
+    op.compute(self.copy_(torch.ops.aten.addcdiv(self, tensor1, tensor2, value=value)), device="NPU")
 
     @op.gradient
     def _(grad):
