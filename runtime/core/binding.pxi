@@ -9,6 +9,7 @@ cdef enum:                     # how a call is bound, as flags
     BIND_PARTS = 32            # a method: a list that comes last may be given in parts
     BIND_ITEM = 64             # of an item of a list: a tensor of one element is an int, also where it has dimensions
     BIND_NAMED = 128           # called as a function or method: several results are returned under their names
+    BIND_METHOD = 256          # called as a method or by an operator, which is what `__torch_function__` hears
 
 cdef dict ARG_KINDS = {
     "Tensor": ARG_TENSOR, "int": ARG_INT, "SymInt": ARG_INT, "DeviceIndex": ARG_INT, "float": ARG_FLOAT, "bool": ARG_BOOL,

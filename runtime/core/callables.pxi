@@ -32,7 +32,7 @@ cdef object call_late(object callable, PyObject** args, size_t nargsf, PyObject*
 cdef class TupleForm:
     """What calls a packet whose operators return lists, and returns tuples: its function and method."""
     cdef vectorcallfunc vectorcall
-    cdef OpOverloadPacket packet
+    cdef readonly OpOverloadPacket packet
     cdef object __weakref__
 
     def __init__(self, OpOverloadPacket packet not None):
@@ -46,6 +46,10 @@ cdef class TupleForm:
     @property
     def __qualname__(self):
         return self.packet.__name__
+
+    @property
+    def __module__(self):
+        return "torch"
 
     @property
     def __doc__(self):

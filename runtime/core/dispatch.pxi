@@ -88,6 +88,24 @@ cdef class OpOverload:
         return f"{self._schema.name}.{self._overloadname}"
 
     @property
+    def __module__(self):
+        """Where PyTorch has operators: a module for each namespace."""
+        return f"torch._ops.{self.namespace}"
+
+    @property
+    def overloadpacket(self):
+        """All overloads of the operator."""
+        return hook.find_packet(f"{self.namespace}::{self._schema.name}")
+
+    @property
+    def _overloadpacket(self):
+        return self.overloadpacket
+
+    @property
+    def _name(self):
+        return self.sig.qualname
+
+    @property
     def _opname(self):
         return self._schema.name
 
@@ -533,7 +551,7 @@ cdef object run_in_python(OpOverload op, int key, Bound* bound, uint64_t keys):
     if key == KEY_PYTHON and hook.python_call is not None:
         return hook.python_call(op, args, kwargs)
     if key == KEY_TORCH_FUNCTION and hook.overridden_call is not None:
-        return hook.overridden_call(op, args, kwargs)
+        return hook.overridden_call(op, args, kwargs, bound.mode & BIND_METHOD != 0)
     fallback = fallback_for(op, key)      # backend keys are always tried: here it is settled whether there is one
     if fallback is None:
         raise missing_kernel(op, keys)

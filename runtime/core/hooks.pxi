@@ -10,9 +10,10 @@ cdef class Hooks:
     """The functions (and classes) that the core calls, each with the arguments in its comment."""
     # calls: overrides, _ops, _dispatch_keys, library
     cdef public object python_call           # (op, args, kwargs): modes and __torch_dispatch__
-    cdef public object overridden_call       # (op, args, kwargs): __torch_function__ of tensors
+    cdef public object overridden_call       # (op, args, kwargs, is_method): __torch_function__ of tensors
     cdef public object foreign_call          # (packet, args, kwargs): __torch_function__ of an object that is no tensor
     cdef public object overridden_attribute  # (descriptor, *args, **kwargs): __torch_function__ of an attribute or method
+    cdef public object default_dispatch      # (op, args, kwargs): Tensor.__torch_dispatch__
     cdef public object default_override      # (cls, func, types, args, kwargs): Tensor.__torch_function__
     cdef public object find_operator         # ("ns::name.overload")
     cdef public object find_packet           # ("ns::name")
@@ -31,6 +32,8 @@ cdef class Hooks:
     cdef public object contains              # (tensor, value)
     cdef public object format_tensor         # (tensor, spec)
     cdef public object to_array              # (tensor, dtype, copy)
+    cdef public object dlpack                # (tensor, stream, dl_device, copy)
+    cdef public object dlpack_device         # (tensor)
     cdef public object wrap_array            # (array): a result of NumPy's
     cdef public object from_array            # (array): an operand
     cdef public object shallow_copy          # (tensor)

@@ -175,6 +175,7 @@ cdef enum:
 
 cdef dict LAYOUTS_KEPT = {
     "convolution": LAYOUT_OF_TWO,
+    "flip": LAYOUT_OF_ALL,
     **dict.fromkeys((
         "avg_pool2d", "max_pool2d_with_indices", "max_pool3d_with_indices", "_adaptive_avg_pool2d",
         "adaptive_max_pool2d", "native_batch_norm", "native_group_norm", "upsample_nearest2d", "_upsample_nearest_exact2d",

@@ -16,6 +16,7 @@ cdef dict OPERATOR_OF_NAME = {
     "floor_divide_": OP_IFLOOR_DIVIDE, "remainder_": OP_IREMAINDER, "pow_": OP_IPOW, "bitwise_and_": OP_IAND,
     "bitwise_or_": OP_IOR, "bitwise_xor_": OP_IXOR, "bitwise_left_shift_": OP_ILSHIFT, "bitwise_right_shift_": OP_IRSHIFT,
 }
+cdef list operator_methods = [None] * OPERATORS     # those packets as methods, of which some are made
 cdef PyObject* operator_packets[OPERATORS]         # by number, so that a call looks up no name; borrowed from `aten_packets`
 
 
@@ -25,6 +26,7 @@ cdef int note_builtin(str name, object packet) except -1:
     number = OPERATOR_OF_NAME.get(name)
     if number is not None:
         operator_packets[<int>number] = <PyObject*>packet
+        operator_methods[<int>number] = None
     return 0
 
 
@@ -42,6 +44,14 @@ cdef inline object operator_packet(int number):
     if operator_packets[number] == NULL:
         return aten([name for name, at in OPERATOR_OF_NAME.items() if at == number][0])      # or raises
     return <object>operator_packets[number]
+
+
+cdef object operator_method(int number):
+    """What an operator of the language calls where it takes a look at the values; a method, to ``__torch_function__``."""
+    method = operator_methods[number]
+    if method is None:
+        method = operator_methods[number] = (<OpOverloadPacket>operator_packet(number)).as_method()
+    return method
 
 
 cdef inline object call1(object packet, object a):
@@ -97,13 +107,13 @@ cdef object binary(int number, object a, object b):
     if op is not None:
         return call_pair(op, <PyObject*>a, <PyObject*>b)
     b = operand(b)
-    return NotImplemented if b is None else call2(packet, a, b)
+    return NotImplemented if b is None else call2(operator_method(number), a, b)
 
 
 cdef object reflected(int number, object self, object other):
     """`other op self` where only self is a tensor."""
     other = operand(other)
-    return NotImplemented if other is None else call2(operator_packet(number), other, self)
+    return NotImplemented if other is None else call2(operator_method(number), other, self)
 
 
 cdef inline bint is_tensor_like(object value):

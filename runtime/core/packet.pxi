@@ -19,7 +19,7 @@ cdef class OpOverloadPacket:
     """The overloads of ``ns::name``, in the order they were defined.
 
     As a function of the top level, and as a method, a packet takes more: see `as_function` and `as_method`, whose packets
-    have the same overloads, and are equal to this one.
+    have the same overloads; as a function it is equal to this one.
     """
     cdef vectorcallfunc vectorcall
     cdef readonly str namespace, __name__
@@ -46,11 +46,19 @@ cdef class OpOverloadPacket:
         return same_overloads(self, forms, BIND_NAMED)
 
     def as_method(self):
-        """The packet as a method: its older forms from the tensor on, and a last argument that is a list in parts."""
+        """The packet as a method: its older forms from the tensor on, and a last argument that is a list in parts.
+
+        It is not equal to the packet: ``torch.Tensor.add`` is another function than ``torch.add``.
+        """
         forms = [form.replace("beta self", "self beta").split() for form in OLDER_FORMS.get(self.__name__.rstrip("_"), ())
                  if self.namespace == "aten"]
         in_parts = any([(<OpOverload>op).sig.varargs >= 0 for op in self.plain])
-        return same_overloads(self, forms, self.mode | (BIND_PARTS if in_parts else 0)) if forms or in_parts else self
+        return same_overloads(self, forms, self.mode | BIND_METHOD | (BIND_PARTS if in_parts else 0))
+
+    @property
+    def is_method(self):
+        """Whether it is what `as_method` gives."""
+        return self.mode & BIND_METHOD != 0
 
     def add(self, OpOverload op not None):
         """Adds an overload; it becomes an attribute (``default`` where it has no overload name)."""
@@ -82,6 +90,8 @@ cdef class OpOverloadPacket:
         return self if instance is None else PyMethod_New(self, instance)
 
     def __getattr__(self, name):
+        if name == "__module__":                                # a function of the top level says another
+            return f"torch._ops.{self.namespace}"
         if name.startswith("__"):
             raise AttributeError(name)
         for op in self.ops:                                     # of a packet that shares them
@@ -91,12 +101,16 @@ cdef class OpOverloadPacket:
                              f"it has {', '.join(self.overloads())}")
 
     def __eq__(self, other):
-        return (<OpOverloadPacket>other).ops is self.ops if isinstance(other, OpOverloadPacket) else NotImplemented
+        if not isinstance(other, OpOverloadPacket):
+            return NotImplemented
+        return (<OpOverloadPacket>other).ops is self.ops and not ((<OpOverloadPacket>other).mode ^ self.mode) & BIND_METHOD
 
     def __hash__(self):
-        return hash((self.namespace, self.__name__))
+        return hash((self.namespace, self.__name__, self.mode & BIND_METHOD))
 
     def __reduce__(self):
+        if self.mode & BIND_METHOD:
+            return getattr, (Tensor, self.__name__)
         return hook.find_packet, (self._qualified_op_name,)
 
     def __repr__(self):
@@ -127,7 +141,7 @@ cdef object call_pair(OpOverload op, PyObject* a, PyObject* b):
     """A call of what `taking_pair` found."""
     cdef Bound bound
     cdef int i
-    bound.made_count, bound.mode = 0, BIND_EXACT
+    bound.made_count, bound.mode = 0, BIND_EXACT | BIND_METHOD
     bound.slots[0], bound.slots[1] = a, b
     for i in range(2, op.sig.count):
         bound.slots[i] = <PyObject*>PyTuple_GET_ITEM(op.sig.defaults, i)

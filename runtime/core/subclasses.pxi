@@ -5,7 +5,7 @@ cdef uint64_t override_keys(object cls):
     cdef uint64_t keys = 0
     if cls is Tensor:
         return 0
-    if getattr(cls, "__torch_dispatch__", None) is not None:
+    if defines_dispatch(cls):
         keys |= PYTHON
     if cls.__torch_function__ is not disabled_torch_function:
         watch_attributes()
@@ -13,11 +13,16 @@ cdef uint64_t override_keys(object cls):
     return keys
 
 
-def wrapper_tensor(cls, size, strides=None, dtype=None, device=None, uint64_t extra_keys=0):
+def defines_dispatch(object cls):
+    """Whether a class says by ``__torch_dispatch__`` what calls below autograd are to do; that of Tensor says nothing."""
+    return getattr(cls, "__torch_dispatch__", None) not in (None, Tensor.__torch_dispatch__)
+
+
+def wrapper_tensor(cls, size, strides=None, dtype=None, device=None, uint64_t extra_keys=0, storage_offset=None):
     """See `Tensor._make_wrapper_subclass`; `extra_keys` are added to those of the device and the class."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise no_subclass(cls)
-    if getattr(cls, "__torch_dispatch__", None) is None and not extra_keys:
+    if not defines_dispatch(cls) and not extra_keys:
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__: without it calls would find no memory")
     cdef Tensor shape = alloc(size, dtype, "meta")
     cdef Tensor t = new_of_class(cls)
@@ -26,6 +31,8 @@ def wrapper_tensor(cls, size, strides=None, dtype=None, device=None, uint64_t ex
     t.dt, t.storage, t.dev = shape.dt, shape.storage, as_device(device)
     t.keys = device_keys(t.dev.type_code) & ~mt_state.withheld | override_keys(cls) | extra_keys
     t.born = mt_state.transform
+    if storage_offset is not None:
+        t.offset = storage_offset
     copy_geometry(shape, t)
     return t
 
@@ -44,6 +51,13 @@ def wrapper_over(cls, Tensor meta not None, where, uint64_t extra_keys):
     t.born = meta.born
     copy_geometry(meta, t)
     return t
+
+
+def count_as_view(Tensor view not None, Tensor owner not None):
+    """Makes a wrapper, which has no memory, count as a view of another."""
+    if view.storage.dev is not device_meta or owner.storage.dev is not device_meta:
+        raise RuntimeError("count_as_view(): only wrappers of other tensors, which have no memory of their own")
+    view.storage = owner.storage
 
 
 cdef object no_subclass(object cls):

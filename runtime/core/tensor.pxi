@@ -45,9 +45,14 @@ cdef class Tensor:
     def _make_wrapper_subclass(cls, size, strides=None, storage_offset=None, memory_format=None, dtype=None, layout=None,
                                device=None, pin_memory=False, requires_grad=False):
         """A tensor of the class `cls` with a shape, dtype and device but no memory: what it wraps has that."""
-        cdef Tensor t = wrapper_tensor(cls, size, strides, dtype, device)
+        cdef Tensor t = wrapper_tensor(cls, size, strides, dtype, device, 0, storage_offset)
         set_requires_grad(t, requires_grad)
         return t
+
+    @staticmethod
+    def __torch_dispatch__(func, types, args=(), kwargs=None):
+        """What calls below autograd do on tensors of a class that does not override this: the operator itself."""
+        return hook.default_dispatch(func, tuple(args), {} if kwargs is None else kwargs)
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -424,6 +429,12 @@ cdef class Tensor:
 
     def __array__(self, dtype=None, copy=None):
         return hook.to_array(self, dtype, copy)
+
+    def __dlpack__(self, *, stream=-1, max_version=None, dl_device=None, copy=None):
+        return hook.dlpack(self, stream, dl_device, copy)
+
+    def __dlpack_device__(self):
+        return hook.dlpack_device(self)
 
     def __format__(self, spec):
         return hook.format_tensor(self, spec)

@@ -181,3 +181,23 @@ def any_overridden(values not None):
         if isinstance(value, Tensor) and is_overridden(<Tensor>value):
             return True
     return False
+
+
+def overrides_among(tuple args not None, dict kwargs not None):
+    """Whether a mode, a tensor or anything else among a function's arguments, in lists too, brings ``__torch_function__``."""
+    return overriding_values(args) or len(kwargs) > 0 and overriding_values(tuple(kwargs.values()))
+
+
+cdef bint overriding_values(values) except -1:
+    for value in values:
+        if value is None or PyLong_Check(value) or PyFloat_Check(value) or isinstance(value, str):
+            continue
+        if isinstance(value, Tensor):
+            if attributes_watched and is_overridden(<Tensor>value):
+                return True
+        elif isinstance(value, (tuple, list)):
+            if overriding_values(value):
+                return True
+        elif getattr(type(value), "__torch_function__", disabled_torch_function) is not disabled_torch_function:
+            return True
+    return False

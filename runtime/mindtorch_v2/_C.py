@@ -27,6 +27,7 @@ from ._dispatch_keys import (  # noqa: F401  (PyTorch keeps them here)
     _SetExcludeDispatchKeyGuard,
 )
 from ._dispatch_keys import _ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
+from ._modes import EnableTorchFunction as _EnableTorchFunctionGuard
 from ._modes import DisableTorchDispatch as _DisableTorchDispatch  # noqa: F401
 from ._modes import DisableTorchFunction, DisableTorchFunctionSubclass, stacks  # noqa: F401
 from ._ops import find
@@ -286,6 +287,22 @@ def __getattr__(name: str) -> Any:
 
         return TracingState
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+
+class _EnableTorchFunction:
+    """While it lives, ``__torch_function__`` is called, whatever switched it off before."""
+
+    def __init__(self) -> None:
+        self._guard = _EnableTorchFunctionGuard()
+        self._guard.__enter__()
+
+    def __del__(self) -> None:
+        self._guard.__exit__()
+
+
+class _EnablePythonDispatcher:
+    """While it lives, kernels in Python come first: they are registered as all others are here, and nothing changes."""
 
 
 _disabled_torch_function_impl = _core.disabled_torch_function

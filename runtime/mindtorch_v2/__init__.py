@@ -120,7 +120,10 @@ inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 # Imported when first used: a script that needs none of them starts without them.
 _LAZY = frozenset(
     [
+        "_custom_op",
+        "_custom_ops",
         "_dynamo",
+        "_library",
         "_subclasses",
         "accelerator",
         "amp",
@@ -128,9 +131,11 @@ _LAZY = frozenset(
         "cpu",
         "cuda",
         "distributed",
+        "distributions",
         "drop_in",
         "fft",
         "func",
+        "functional",
         "fx",
         "jit",
         "linalg",
@@ -143,6 +148,7 @@ _LAZY = frozenset(
         "profiler",
         "serialization",
         "signal",
+        "sparse",
         "special",
         "testing",
         "torch_version",
@@ -171,10 +177,10 @@ _LAZY_NAMES = {
     "set_autocast_enabled": "amp",
     "vmap": "func",
     "compile": "_dynamo",
+    **dict.fromkeys(("from_dlpack", "to_dlpack"), "_dlpack"),
     **dict.fromkeys(
         ("cond", "frobenius_norm", "from_file", "norm_except_dim", "resize_as_", "while_loop"), "_composed"
     ),
-    **dict.fromkeys(("gru_cell", "lstm_cell", "rnn_relu_cell", "rnn_tanh_cell"), "nn._cell_functions"),
     **dict.fromkeys(
         (
             "get_autocast_cpu_dtype",

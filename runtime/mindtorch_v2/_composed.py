@@ -12,6 +12,7 @@ from ._ops import ops
 from .kernels._lapack import adjoint
 from .kernels.reduction import written
 from .library._publishing import published_form
+from .overrides import overridable
 
 __all__ = [
     "_segment_reduce",
@@ -160,3 +161,8 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
         values = body_fn(*values)
         values = values if isinstance(values, (tuple, list)) else (values,)
     return tuple(values)
+
+
+for _name in ("lu", "pca_lowrank", "svd_lowrank"):
+    globals()[_name] = overridable(globals()[_name], "functional")
+norm_except_dim = overridable(norm_except_dim, "")

@@ -19,6 +19,7 @@ from ._numbers import PYTHON_TYPES, as_element
 from ._ops import ops
 from ._sequences import is_sequence, listed
 from ._storages import TypedStorage, bytes_for, view_of
+from .overrides import overridable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -141,6 +142,8 @@ empty_strided = with_options("empty_strided")
 empty_like, zeros_like, ones_like = (with_options(name) for name in ("empty_like", "zeros_like", "ones_like"))
 full_like, rand_like, randn_like = (with_options(name) for name in ("full_like", "rand_like", "randn_like"))
 randint_like = with_options("randint_like")
+for _name in ("empty_like", "full_like", "ones_like", "zeros_like"):
+    globals()[_name] = overridable(globals()[_name], "")
 empty_permuted, logspace = with_options("empty_permuted"), with_options("logspace")
 bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window = (
     with_options(f"{name}_window") for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")

@@ -13,7 +13,7 @@ from ._core import Tensor
 from ._core import dtype as DType
 from ._numbers import PYTHON_TYPES, as_element, is_beyond, refuse_too_big
 from ._ops import ops
-from .overrides import handle_torch_function
+from .overrides import handle_torch_function, overridable
 
 __all__ = [
     "allclose",
@@ -295,3 +295,9 @@ def _check_widens(given: DType, dtype: DType) -> None:
 
 for _function in (allclose, isclose, norm, std, var):
     _core.install_method(_function.__name__, _core.overridable(_function))
+
+
+_HOMES = {"broadcast_tensors": "functional", "norm": "functional", "split": "functional"}
+globals().update(
+    {name: overridable(globals()[name], _HOMES.get(name, "")) for name in __all__ if name != "can_cast"}
+)  # which takes no tensor

@@ -15,8 +15,10 @@ __all__ = [
     "DisableTorchDispatch",
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
+    "EnableTorchFunction",
     "TorchDispatchMode",
     "TorchFunctionMode",
+    "follow_stacks",
     "stacks",
     "without_innermost",
 ]
@@ -48,14 +50,14 @@ class _ModeBase:
 
     def __enter__(self: _Mode) -> _Mode:
         self._stack().append(self)
-        _follow_stacks()
+        follow_stacks()
         return self
 
     def __exit__(self, exc_type: object, exc_val: object, exc_tb: object) -> None:
         if not self._stack():
             raise not_entered(self, self._no_mode)
         self._stack().pop()
-        _follow_stacks()
+        follow_stacks()
 
 
 class TorchDispatchMode(_ModeBase):
@@ -72,6 +74,11 @@ class TorchDispatchMode(_ModeBase):
 
     def _stack(self) -> list[Any]:
         return stacks.dispatch
+
+    @classmethod
+    def is_infra_mode(cls) -> bool:
+        """Whether the mode is part of how something is done, and not what a program asked for."""
+        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError(f"{type(self).__name__} does not define __torch_dispatch__")
@@ -110,13 +117,13 @@ class _FunctionGuard:
         before = stacks.subclasses_off, stacks.function_off
         self._before.append(before)
         stacks.subclasses_off, stacks.function_off = self._now(*before)
-        _follow_stacks()
+        follow_stacks()
 
     def __exit__(self, *exc: object) -> None:
         if not self._before:
             raise not_entered(self)
         stacks.subclasses_off, stacks.function_off = self._before.pop()
-        _follow_stacks()
+        follow_stacks()
 
 
 class DisableTorchFunctionSubclass(_FunctionGuard):
@@ -131,6 +138,13 @@ class DisableTorchFunction(_FunctionGuard):
 
     def _now(self, subclasses_off: bool, function_off: bool) -> tuple[bool, bool]:
         return subclasses_off, True
+
+
+class EnableTorchFunction(_FunctionGuard):
+    """Inside, ``__torch_function__`` is called, whatever switched it off outside."""
+
+    def _now(self, subclasses_off: bool, function_off: bool) -> tuple[bool, bool]:
+        return False, False
 
 
 class DisableTorchDispatch:
@@ -156,12 +170,12 @@ class DisableTorchDispatch:
 def without_innermost(stack: list[Any]) -> Iterator[Any]:
     """Gives the innermost mode, which is off its stack inside ``with``, so that it may call operators itself."""
     mode = stack.pop()
-    _follow_stacks()
+    follow_stacks()
     try:
         yield mode
     finally:
         stack.append(mode)
-        _follow_stacks()
+        follow_stacks()
 
 
 class handed_on:  # noqa: N801  (reads as a word: `with handed_on(...)`)
@@ -185,7 +199,7 @@ class handed_on:  # noqa: N801  (reads as a word: `with handed_on(...)`)
             stacks.handed_on.discard(self._call)
 
 
-def _follow_stacks() -> None:
+def follow_stacks() -> None:
     """The thread includes the keys of the stacks that have a mode, and skips what is switched off."""
     included, excluded = _core.thread_keys()
     included &= ~(_PYTHON | _FUNCTION)

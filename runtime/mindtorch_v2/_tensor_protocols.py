@@ -8,6 +8,7 @@ from . import _core
 from ._argument_types import check_flag
 from ._core import Tensor, UntypedStorage
 from ._creation import from_numpy
+from ._dlpack import dlpack, dlpack_device
 from ._modes import DisableTorchFunctionSubclass, handed_on
 from ._ops import ops
 from ._storages import copy_to_device, copy_to_host, storage_from_file, storage_item, view_of
@@ -105,7 +106,7 @@ def deepcopy(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
     if id(tensor) in memo:
         found: Tensor = memo[id(tensor)]
         return found
-    wraps = hasattr(type(tensor), "__torch_dispatch__")  # what has its memory in other tensors
+    wraps = _core.defines_dispatch(type(tensor))  # what has its memory in other tensors
     data = tensor.detach().clone() if wraps else _over_copied_memory(tensor.detach(), memo)
     result: Tensor = Tensor._make_subclass(type(tensor), data, tensor.requires_grad)
     memo[id(tensor)] = result
@@ -142,7 +143,7 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     The storage is stored once, whole, for all tensors of a pickle that share it.
     """
     data = tensor.detach()
-    if hasattr(type(tensor), "__torch_dispatch__"):  # what has its memory in other tensors
+    if _core.defines_dispatch(type(tensor)):  # what has its memory in other tensors
         data = data.cpu().clone()
     part = data.untyped_storage(), data.storage_offset(), tuple(data.shape), tuple(data.stride())
     return rebuild_tensor, (type(tensor), data.dtype, *part, tensor.requires_grad, dict(vars(tensor)))
@@ -196,5 +197,7 @@ _core.hooks.fill(
     storage_from_file=storage_from_file,
     storage_item=storage_item,
     to_array=to_array,
+    dlpack=dlpack,
+    dlpack_device=dlpack_device,
     wrap_array=wrap_array,
 )

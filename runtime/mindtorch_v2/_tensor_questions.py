@@ -8,7 +8,7 @@ from . import _core
 from ._argument_types import names_wrong_types
 from ._core import Tensor, UntypedStorage
 from ._storages import TypedStorage
-from .overrides import overridable_property
+from .overrides import overridable, overridable_property
 
 __all__ = [
     "get_device",
@@ -113,6 +113,9 @@ def const_data_ptr(self: Tensor) -> int:
     """The address of the first element, for who only reads there."""
     return self.data_ptr()
 
+
+for _name in ("get_device", "is_distributed", "is_inference", "is_nonzero", "is_same_size", "is_signed"):
+    globals()[_name] = overridable(globals()[_name], "")
 
 _METHODS: dict[str, Any] = {
     "const_data_ptr": const_data_ptr,

@@ -13,11 +13,15 @@ __all__ = [
     "contiguous_format",
     "finfo",
     "iinfo",
+    "jagged",
     "layout",
     "legacy_contiguous_format",
     "memory_format",
     "preserve_format",
+    "sparse_bsc",
+    "sparse_bsr",
     "sparse_coo",
+    "sparse_csc",
     "sparse_csr",
     "strided",
 ]
@@ -58,7 +62,9 @@ class layout(_Word):  # noqa: N801 - PyTorch's name
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
 legacy_contiguous_format = contiguous_format
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
-strided, sparse_coo, sparse_csr = layout("strided"), layout("sparse_coo"), layout("sparse_csr")
+strided, jagged, sparse_coo = layout("strided"), layout("jagged"), layout("sparse_coo")
+sparse_csr, sparse_csc = layout("sparse_csr"), layout("sparse_csc")
+sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")
 
 # Bits of the fraction, the least and the largest exponent of 2 of a number between 1 and 2 times it.
 _FLOATS = {

@@ -9,7 +9,7 @@ from . import _core
 from ._argument_types import names_wrong_types
 from ._core import Size, Tensor
 from ._ops import ops
-from .overrides import handle_torch_function
+from .overrides import handle_torch_function, overridable
 
 __all__ = [
     "atleast_1d",
@@ -229,5 +229,6 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     return tuple(rows.unbind(1))
 
 
+globals().update({name: overridable(globals()[name], "" if name == "nonzero" else "functional") for name in __all__})
 for _function in (nonzero, unique, unique_consecutive):
     _core.install_method(_function.__name__, _core.overridable(_function))

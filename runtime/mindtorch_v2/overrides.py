@@ -8,18 +8,21 @@ answers NotImplemented leaves the call to the next: the innermost mode is asked 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, TypeVar
 
 from . import _core
 from ._argument_types import names_wrong_types
-from ._core import OpOverload, Tensor
+from ._core import OpOverload, OpOverloadPacket, Tensor, TupleForm
 from ._hooks import hooks
 from ._modes import (
     BaseTorchFunctionMode,
     DisableTorchDispatch,
     DisableTorchFunction,
     DisableTorchFunctionSubclass,
+    EnableTorchFunction,
     TorchDispatchMode,
     TorchFunctionMode,
     handed_on,
@@ -36,6 +39,10 @@ __all__ = [
     "TorchDispatchMode",
     "TorchFunctionMode",
     "dispatch_rules",
+    "enable_reentrant_dispatch",
+    "get_ignored_functions",
+    "get_overridable_functions",
+    "get_testing_overrides",
     "handle_torch_function",
     "has_torch_function",
     "has_torch_function_unary",
@@ -43,13 +50,22 @@ __all__ = [
     "is_tensor_like",
     "is_tensor_method_or_property",
     "is_traceable_wrapper_subclass",
+    "overridable",
+    "redispatch_function",
+    "resolve_name",
     "wrap_torch_function",
 ]
 
 # (operator, class of a mode or of tensors) -> what runs in place of its __torch_dispatch__
 dispatch_rules: dict[tuple[OpOverload, type], Any] = {}
 
+overridable_functions: set[Callable[..., Any]] = set()  # what `overridable` made
+
+_PACKAGE = __name__.partition(".")[0]
 Types = tuple[type, ...]
+Function = TypeVar("Function", bound=Callable[..., Any])
+_AUTOGRAD = _core.key_mask("Autograd", "ADInplaceOrView")
+_DISABLED = (_core.disabled_torch_function, Tensor.__torch_dispatch__)
 
 
 @names_wrong_types
@@ -90,6 +106,29 @@ def wrap_torch_function(dispatcher: Any) -> Any:
         return called
 
     return decorate
+
+
+def overridable(func: Function, module: str) -> Function:
+    """A function of Python that ``__torch_function__`` of its arguments, and of modes, takes the place of.
+
+    ``module`` is where it is found by its name: ``nn.functional``.
+    """
+
+    @functools.wraps(func)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if _core.overrides_among(args, kwargs) and not stacks.function_off:
+            relevant = (*args, *kwargs.values())
+            if stacks.function:
+                return handle_torch_function(called, relevant, *args, **kwargs)
+            if types := _function_types(relevant, {}):
+                with handed_on(types, called, args, kwargs) as first:
+                    if first:
+                        return handle_torch_function(called, relevant, *args, **kwargs)
+        return func(*args, **kwargs)
+
+    called.__module__ = f"{_PACKAGE}.{module}".rstrip(".")
+    overridable_functions.add(called)
+    return called  # type: ignore[return-value]
 
 
 @names_wrong_types
@@ -141,6 +180,58 @@ def is_traceable_wrapper_subclass(t: Any) -> bool:
     return isinstance(t, Tensor) and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
 
 
+@contextmanager
+def enable_reentrant_dispatch() -> Iterator[None]:
+    """Inside, which is a ``__torch_dispatch__``, operators begin anew: autograd records them, and modes see them."""
+    included, excluded = _core.thread_keys()
+    _core.set_thread_keys_(included, excluded & ~_AUTOGRAD)
+    try:
+        yield
+    finally:
+        _core.set_thread_keys_(included, excluded)
+
+
+def _enable_torch_function() -> EnableTorchFunction:
+    """Inside, ``__torch_function__`` is called, whatever switched it off outside."""
+    return EnableTorchFunction()
+
+
+def redispatch_function(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """What a ``__torch_function__`` returns that changes nothing: ``func`` below the classes of its arguments."""
+    with DisableTorchFunctionSubclass():
+        return func(*args, **({} if kwargs is None else kwargs))
+
+
+def _list() -> ModuleType:
+    from . import _overridable  # which imports all that it lists
+
+    return _overridable
+
+
+def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., int]]:
+    """For each function that can be overridden one that takes the same arguments, and returns -1."""
+    found: dict[Callable[..., Any], Callable[..., int]] = _list().get_testing_overrides()
+    return found
+
+
+def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
+    """The functions that ``__torch_function__`` can override, by the module or the class that they are in."""
+    found: dict[Any, list[Callable[..., Any]]] = _list().get_overridable_functions()
+    return found
+
+
+def get_ignored_functions() -> set[Callable[..., Any]]:
+    """The functions that arguments do not override: they take no tensors, or answer for themselves."""
+    found: set[Callable[..., Any]] = _list().get_ignored_functions()
+    return found
+
+
+def resolve_name(f: Any) -> str | None:
+    """The name of a function that can be overridden, or of an operator; None where it is neither."""
+    name: str | None = _list().resolve_name(f)
+    return name
+
+
 def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
     """This thread's function modes, the innermost last."""
     return list(stacks.function)
@@ -158,6 +249,7 @@ def _dispatch(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     asked: list[Any] = []
     if stacks.dispatch:
         with without_innermost(stacks.dispatch) as mode:
+            _refuse_class_method(mode, "__torch_dispatch__")
             rule = dispatch_rules.get((op, type(mode)))
             if rule is not None:
                 return rule(mode, op, types, args, kwargs)
@@ -176,19 +268,23 @@ def _dispatch(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     raise _nobody_answered(f"torch._ops.{op}", "__torch_dispatch__", asked)
 
 
-def _override(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _override(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], is_method: bool) -> Any:
     """What runs for ``__torch_function__``: the innermost mode, else that of the arguments' classes."""
     args, kwargs = _without_defaults(op, args, kwargs)
-    return _override_call(getattr(_packets(op.namespace), op._schema.name), args, kwargs)
+    packet = getattr(_packets(op.namespace), op._schema.name)
+    method = getattr(Tensor, op._schema.name, None) if is_method else None
+    return _override_call(packet, args, kwargs, method if isinstance(method, (OpOverloadPacket, TupleForm)) else None)
 
 
-def _override_call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _override_call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], method: Any = None) -> Any:
     """As `_override`, for arguments that fit no overload; NotImplemented where nothing overrides."""
     types = () if stacks.function_off else _function_types(args, kwargs)
     if not types and (stacks.function_off or not stacks.function):
         return NotImplemented
-    name = f"torch.{func.__name__}" if func.namespace == "aten" else f"torch.ops.{func}"
-    form = hooks.published_form(func)
+    form = hooks.published_form(func) if method is None else method
+    is_method = method is not None or func.is_method
+    within = "torch.Tensor" if is_method else "torch" if func.namespace == "aten" else f"torch.ops.{func.namespace}"
+    name = f"{within}.{func.__name__}"
     if stacks.function:  # a mode is out of the way while it is asked
         return _call_function(name, form, types, args, kwargs or None)
     with handed_on(types, func, args, kwargs) as first:
@@ -199,6 +295,7 @@ def _call_function(name: str, func: Any, types: Types, args: tuple[Any, ...], kw
     asked: list[Any] = []
     if stacks.function and not stacks.function_off:
         with without_innermost(stacks.function) as mode:
+            _refuse_class_method(mode, "__torch_function__")
             result = mode.__torch_function__(func, types, args, kwargs)
         if result is not NotImplemented:
             return result
@@ -209,6 +306,13 @@ def _call_function(name: str, func: Any, types: Types, args: tuple[Any, ...], kw
             return result
         asked.append(cls)
     raise _nobody_answered(name, "__torch_function__", asked)
+
+
+def _refuse_class_method(mode: Any, name: str) -> None:
+    if isinstance(getattr(getattr(mode, name), "__self__", None), type):
+        raise RuntimeError(
+            f"Defining your mode's `{name}` as a classmethod is not supported, please make it a plain method"
+        )
 
 
 def _nobody_answered(name: str, method: str, asked: list[Any]) -> TypeError:
@@ -232,7 +336,7 @@ def _overriding_types(args: tuple[Any, ...], kwargs: dict[str, Any], method: str
     for value in _flat((*args, *kwargs.values())):
         cls = type(value)
         handler = getattr(cls, method, None)
-        if cls is Tensor or cls in found or handler is None or handler is _core.disabled_torch_function:
+        if cls is Tensor or cls in found or handler is None or handler in _DISABLED:
             continue
         at = next((i for i, other in enumerate(found) if issubclass(cls, other)), len(found))
         found.insert(at, cls)
@@ -276,8 +380,15 @@ def as_subclass(self: Tensor, cls: type) -> Any:
     return _core.change_class(self, cls)
 
 
+def _below_dispatch(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An operator that no ``__torch_dispatch__`` sees."""
+    with DisableTorchDispatch():
+        return op(*args, **kwargs)
+
+
 _core.install_method("as_subclass", as_subclass)
 _core.hooks.fill(
+    default_dispatch=_below_dispatch,
     python_call=_dispatch,
     overridden_call=_override,
     foreign_call=_override_call,

@@ -100,8 +100,9 @@ def _inplace_fault(schema: Schema) -> SchemaError | None:
         return _fault("an in-place operator on a list returns nothing", "return", 0, "write `-> ()`")
     if len(schema.returns) == 1 and schema.returns[0].alias == first.alias:
         return None
-    kind = "return" if schema.returns else "name"
-    return _fault(f"an in-place operator returns `{first.name}`", kind, 0, f"write `-> Tensor{first.alias}`")
+    if not schema.returns:  # as PyTorch takes it: who calls it has what it writes to
+        return None
+    return _fault(f"an in-place operator returns `{first.name}`", "return", 0, f"write `-> Tensor{first.alias}`")
 
 
 def _out_fault(schema: Schema, outs: tuple[Argument, ...]) -> SchemaError | None:

@@ -11,7 +11,8 @@ from cpython.tuple cimport PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, uint64_t
 
 from mindtorch_v2._core cimport (
-    KEY_BATCHED, MADE_BY_FUNCTION, MADE_BY_OPERATOR, MADE_FOR_TRANSFORM, MADE_IN_INFERENCE, MADE_IN_NO_GRAD, MADE_WITH_OTHERS,
+    KEY_AD_INPLACE_OR_VIEW, KEY_BATCHED, MADE_BY_FUNCTION, MADE_BY_OPERATOR, MADE_FOR_TRANSFORM, MADE_IN_INFERENCE, MADE_IN_NO_GRAD,
+    MADE_WITH_OTHERS,
     FunctionCtx, Node, Tensor, aten, bump_version, check_writable, cold, copy_geometry_at, make_size, named_type, needs_grad,
     next_sequence, pairs_between, record_meta, refuse_inference_tensor, set_history, shown_part, start_in_base, thread_state, zeros_for,
 )
@@ -24,6 +25,7 @@ cdef extern from "node_types.h":
     void mt_without_module(PyTypeObject* type, const char* name)
 
 cdef uint64_t BATCHED = <uint64_t>1 << KEY_BATCHED
+cdef uint64_t INPLACE_OR_VIEW = <uint64_t>1 << KEY_AD_INPLACE_OR_VIEW
 
 
 cdef int number_node(Node node) except -1:
@@ -241,3 +243,9 @@ cold.refresh_view = refresh_view
 cold.forbidden_on_view = forbidden_on_view
 cold.is_changed_by = is_changed_by
 cold.output_of_change = output_of_change
+
+
+def increment_version(Tensor tensor not None):
+    """Counts a change of a tensor that was made in ways unknown here; those of inference mode have no count."""
+    if tensor.keys & INPLACE_OR_VIEW:
+        bump_version(tensor.storage)

@@ -90,6 +90,7 @@ cdef class UntypedStorage:
     cdef int64_t version
     cdef uint64_t bump                 # the last change's number, and whose it was; see versions.pxi
     cdef void* bumped_by
+    cdef object __weakref__
 
 
 # ---------------------------------------------------------------- tensors

@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 _BF16, _I16, _BOOL, _U8 = (_core.dtypes[n] for n in ("bfloat16", "int16", "bool", "uint8"))
+_HALVES = _core.dtypes["float16"], _BF16
 _BLOCK = 1 << 20  # elements that NumPy looks through at a time
 _I32, _I64 = _core.dtypes["int32"], _core.dtypes["int64"]
 _CPU = _core.device("cpu")
@@ -244,9 +245,10 @@ def gather(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) 
     if index.numel() == 0:
         return _core.alloc(index.shape, self.dtype, self.device)
     d, source, where = wrap_dim(dim, self.dim()), _lifted(self), _lifted(index)
-    places = _places(source, d, where)
-    result: Tensor = _from_array(_bits(source)[places], self).reshape(index.shape)
-    return result
+    _check_places(source, d, where)
+    result = _core.alloc(where.shape, self.dtype, self.device)
+    native("mt_gather", "desc", "i64", "desc", "desc")(source, d, where, result)
+    return result if where is index else result.reshape(index.shape)
 
 
 def gather_fake(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
@@ -311,8 +313,6 @@ def _check_source(self: Tensor, d: int, index: Tensor, src: Tensor) -> None:
 
 def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """``src`` added along a dimension, at an index of its own each."""
-    import numpy as np
-
     d = wrap_dim(dim, self.dim())
     if self.dtype is not src.dtype:
         raise RuntimeError(f"scatter(): Expected self.dtype to be equal to src.dtype, got {self.dtype} and {src.dtype}")
@@ -322,14 +322,13 @@ def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     _check_source(target, d, where, source)
     if self.is_meta:
         return self
-    places = _places(target, d, where)
-    part = source[tuple(slice(n) for n in where.shape)]
-    if self.dtype is _BF16:
-        wide = self.float()
-        np.add.at(_bits(_lifted(wide)), places, _bits(part.float()))
-        self.copy_(wide)
+    add = native("mt_scatter_add", "desc", "i64", "desc", "desc")
+    if self.dtype in _HALVES:  # their sums are made in float32
+        wide = target.float()
+        add(wide, d, where, source.float())
+        target.copy_(wide)
     else:
-        np.add.at(_bits(target), places, _bits(part))
+        add(target, d, where, source)
     return self
 
 

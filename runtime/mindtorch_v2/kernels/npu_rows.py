@@ -16,7 +16,7 @@ from .. import _core
 from .._core import OpOverload, Tensor
 from ..npu.fallback import run_on_cpu
 from ._npu import FLOAT32, MOST_BLOCKS, SUFFIXES, fits, kernel, whole
-from .normalization import native_layer_norm_backward_fake, native_layer_norm_fake
+from .layer_normalization import native_layer_norm_backward_fake
 from .npu import fill_, mean_all, sum_all
 
 __all__ = [
@@ -154,7 +154,9 @@ def native_layer_norm(
     if found is None:
         op = _aten.native_layer_norm.default
         return run_on_cpu(op, input, normalized_shape, weight, bias, eps)  # type: ignore[no-any-return]
-    out, mean, rstd = native_layer_norm_fake(input, normalized_shape, weight, bias, eps)
+    inner = len(normalized_shape)
+    shape = (*input.shape[: input.dim() - inner], *(1,) * inner)
+    out, (mean, rstd) = _core.alloc_like(input), (_core.alloc(shape, FLOAT32, input.device) for _ in range(2))
     types = "ptr ptr ptr ptr ptr ptr u32 u32 f32"
     _launch("layer_norm", FLOAT32, found[0], types, input, weight, bias, out, mean, rstd, *found, eps)
     return out, mean, rstd

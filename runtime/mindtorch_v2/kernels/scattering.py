@@ -8,7 +8,8 @@ from .. import _core
 from .._core import IndexOutOfRangeError, Tensor
 from .._ops import ops
 from ._arrays import as_array, as_tensor, bits, moved
-from .indexing import _check_source, _lifted, _places
+from ._native import native
+from .indexing import _check_source, _lifted, _places, scatter_add_
 from .reduction import wrap_dim
 
 _DTYPES = _core.dtypes
@@ -110,7 +111,7 @@ def scatter_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     _check_source(target, d, where, source)
     if self.is_meta:
         return self
-    bits(target)[_places(target, d, where)] = bits(source[tuple(slice(n) for n in where.shape)])
+    native("mt_scatter", "desc", "i64", "desc", "desc")(target, d, where, source)
     return self
 
 
@@ -156,6 +157,8 @@ def scatter_reduce_(
     _check_source(target, d, where, source)
     if self.is_meta:
         return self
+    if reduce == "sum" and include_self:
+        return scatter_add_(self, dim, index, src)
     array = as_array(target)
     places = _places(target, d, where)
     part = as_array(source[tuple(slice(n) for n in where.shape)])

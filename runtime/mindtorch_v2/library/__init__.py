@@ -9,8 +9,10 @@ from . import _devices  # noqa: F401  (fills the table of what is called upward)
 from ._custom_op import CustomOpHandle, custom_op
 from ._fake import get_ctx
 from ._functions import (
+    _scoped_library,  # noqa: F401  (PyTorch's tests and libraries' import it)
     define,
     impl,
+    impl_abstract,
     mindspore_kernel,
     python_function,
     register_autocast,
@@ -47,6 +49,7 @@ __all__ = [
     "get_ctx",
     "get_kernel",
     "impl",
+    "impl_abstract",
     "infer_schema",
     "mindspore_kernel",
     "on_first_use",

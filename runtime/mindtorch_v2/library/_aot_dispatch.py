@@ -18,7 +18,7 @@ from .._ops import ops
 from ._fake import dynamic_sizes
 from ._samples import map_tensors, tensors_in, without_data
 
-__all__ = ["check_recorded"]
+__all__ = ["check_function", "check_recorded"]
 
 Joint = Callable[..., dict[str, Tensor]]
 
@@ -31,11 +31,33 @@ def check_recorded(
     op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], rtol: float | None, atol: float | None
 ) -> None:
     """Raises AssertionError where the recorded graph gives other outputs or gradients, and what recording raised."""
+    eager, recorded = _both(_joint(op, args, kwargs, True), tensors_in((args, kwargs)))
+    _compare(op.name(), eager, recorded, lambda a, b: _close(a, b, rtol, atol))
+
+
+def check_function(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    gradients: bool,
+    close: Callable[[Tensor, Tensor], object],
+) -> None:
+    """As `check_recorded`, of any function; ``close`` raises AssertionError for results that differ."""
+
+    def agree(a: Tensor, b: Tensor) -> bool:
+        close(a, b)
+        return True
+
+    eager, recorded = _both(_joint(function, args, kwargs, gradients), tensors_in((args, kwargs)))
+    _compare(getattr(function, "__name__", repr(function)), eager, recorded, agree)
+
+
+def _both(joint: Joint, samples: list[Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """What an eager call gives, and the graph that is recorded of one."""
     from ..func._functionalize import functionalize  # imported here: both are built on this package
     from ..jit import TracingState, recording, run_graph
 
-    joint = _joint(op, args, kwargs)
-    samples = tensors_in((args, kwargs))
     with _seeded():
         eager = joint(*_copies(samples))
     reads: list[str] = []
@@ -48,11 +70,10 @@ def check_recorded(
     if not reads:
         _run_without_data(joint, samples)
     with _seeded():
-        recorded = run_graph(state.graph, _copies(samples))
-    _compare(op, eager, recorded, rtol, atol)
+        return eager, run_graph(state.graph, _copies(samples))
 
 
-def _joint(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Joint:
+def _joint(op: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], with_gradients: bool) -> Joint:
     """Forward and backward as one function of the tensors among the arguments."""
     wanted = [sample.requires_grad for sample in tensors_in((args, kwargs))]
 
@@ -67,7 +88,7 @@ def _joint(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Joi
             )  # which the operator may write to
             call_args, call_kwargs = map_tensors((args, kwargs), lambda _: next(given))
             outputs = tensors_in(op(*call_args, **call_kwargs))
-            gradients = _gradients(outputs, leaves)
+            gradients = _gradients(outputs, leaves) if with_gradients else ()
         found = {f"output {i}": output.detach() for i, output in enumerate(outputs)}
         found |= {f"argument {i}": t.detach() for i, t in enumerate(tensors_in((call_args, call_kwargs)))}
         return found | {f"gradient {i}": gradient for i, gradient in enumerate(gradients) if gradient is not None}
@@ -106,21 +127,21 @@ def _run_without_data(joint: Joint, samples: Sequence[Tensor]) -> None:
 
 
 def _compare(
-    op: OpOverload,
+    name_of: str,
     eager: dict[str, Tensor],
     recorded: dict[str, Tensor],
-    rtol: float | None,
-    atol: float | None,
+    close: Callable[[Tensor, Tensor], bool],
 ) -> None:
     if eager.keys() != recorded.keys():
         raise AssertionError(
-            f"{op.name()}: an eager call gives {', '.join(eager)}, its recorded graph {', '.join(recorded)}: what has "
+            f"{name_of}: an eager call gives {', '.join(eager)}, its recorded graph {', '.join(recorded)}: what has "
             "a gradient must not depend on the call"
         )
     for name, expected in eager.items():
-        if not _close(recorded[name], expected, rtol, atol):
+        if not close(recorded[name], expected):
             raise AssertionError(
-                f"{op.name()}: {name} of the recorded graph differs from that of an eager call: "
+                f"eager-mode PyTorch vs AOTAutograd: {name_of}: {name} of the recorded graph differs from that of an "
+                "eager call: "
                 f"{_text(recorded[name])} instead of {_text(expected)}. The operator or its gradient depends on state, "
                 "on data that was read while it was recorded, or on memory that it changes without saying so."
             )

@@ -53,10 +53,10 @@ class CustomOpHandle:
         require_namespace(parsed, namespace)
         if namespace:
             _ops.split_name(f"{namespace}::{name}")
-        parse(f"{namespace}::{parsed.name}() -> ()")
+        parse(f"{namespace}::{_full_name(parsed)}() -> ()")
         if not schema.lstrip().startswith("("):
             raise AttributeError(f"schema {schema!r} goes on with the name: there would be no operator {name!r}")
-        self._namespace, self._name = namespace, parsed.name
+        self._namespace, self._name = namespace, _full_name(parsed)
         self._define(parsed, fn, tags)
         _handles[self._qualname] = self
 
@@ -147,8 +147,9 @@ class CustomOpHandle:
     def _no_fake_rule(self, *args: Any, **kwargs: Any) -> Any:
         name = getattr(self._init_fn, "__name__", self._name)
         raise RuntimeError(
-            f"There was no fake impl registered for {self!r}. It is what runs on tensors without data. "
-            f"Please use `{name}.register_fake` to add a fake impl."
+            f"There was no fake impl registered for {self!r}.\n"
+            "This is necessary for torch.compile/export/fx tracing to work.\n"
+            f"Please use `{name}.register_fake` to add an fake impl."
         )
 
 
@@ -210,7 +211,7 @@ def custom_op(
         require_positional_tensors(parsed, "custom_op")
         device_keys(device_types)
         _require_choice_of_device(parsed, device_types)
-        handle = _handles.get(f"{namespace}::{parsed.name}")
+        handle = _handles.get(f"{namespace}::{_full_name(parsed)}")
         if handle is None:
             handle = CustomOpHandle(namespace, op_name, text, function, tags)
         else:
@@ -219,6 +220,11 @@ def custom_op(
         return handle
 
     return make if fn is None else make(fn)
+
+
+def _full_name(schema: Schema) -> str:
+    """The operator's name, with its overload's where it has one."""
+    return f"{schema.name}.{schema.overload}" if schema.overload else schema.name
 
 
 def find_handle(op: Any) -> CustomOpHandle | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import importlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from .. import _ops
@@ -26,6 +27,7 @@ from ._rules import autocast_key_for, register_autocast_rule, register_batching_
 __all__ = [
     "define",
     "impl",
+    "impl_abstract",
     "mindspore_kernel",
     "python_function",
     "register_autocast",
@@ -133,6 +135,25 @@ def register_fake(
         return handle.register_fake(func, allow_override=allow_override)
     _library_for(overload.namespace, lib).register_fake(overload, func, allow_override=allow_override)
     return func
+
+
+def impl_abstract(
+    qualname: str, func: Callable[..., Any] | None = None, *, lib: Library | None = None, _stacklevel: int = 1
+) -> Any:
+    """The older name of `register_fake`; a rule that is there already is refused."""
+    if func is None:
+        return lambda function: impl_abstract(qualname, function, lib=lib)
+    return register_fake(qualname, func, lib=lib, allow_override=False)
+
+
+@contextmanager
+def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
+    """A `Library` that takes all back at the end of the block."""
+    lib = Library(*args, **kwargs)
+    try:
+        yield lib
+    finally:
+        lib._destroy()
 
 
 @names_wrong_types

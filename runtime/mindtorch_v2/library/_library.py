@@ -17,6 +17,7 @@ from .. import _core, _ops
 from .._core import OpOverload
 from .._hooks import hooks as _hooks
 from ..errors import RegistrationError
+from ..overrides import dispatch_rules
 from ._fake import in_fake_rule
 from ._graph import UPDATE_SPECS, GraphDeclaration, check_hooks, check_update, declarations
 from ._list_outputs import gradients_by_output, returns_lists
@@ -42,7 +43,8 @@ fallthrough_kernel = _core.fallthrough_kernel  # registered as a kernel: nothing
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # A comma or arrow with the space around it; strings and lists, whose commas stay as they are, in group 1.
-_SEPARATOR = re.compile(r"""("[^"]*"|'[^']*'|\[[^\]]*\])|\s*(,|->)\s*""")
+_SEPARATOR = re.compile(r"""("[^"]*"|'[^']*'|\[[^\]]*\])|\s*(,|->|=)\s*""")
+_SPACED = {",": ", ", "->": " -> ", "=": "="}
 _KINDS = ("DEF", "IMPL", "FRAGMENT")
 _RESERVED = ("prim",)
 _PACKAGE = __name__.partition(".")[0]
@@ -410,6 +412,17 @@ class Library:
         overload.set_jvp(fn, source or caller())
         self._undo.append(lambda: overload.set_jvp(*before))
 
+    def _register_torch_dispatch_rule(
+        self, op_name: str | OpOverload, torch_dispatch_class: type, fn: Callable[..., Any]
+    ) -> None:
+        """For tensors or modes of a class the operator runs ``fn`` in place of its ``__torch_dispatch__``."""
+        op = self._resolve(op_name)
+        key = op, torch_dispatch_class
+        if key in dispatch_rules:
+            raise RuntimeError(f"{key[1]} already has a `__torch_dispatch__` rule registered for {op.name()}")
+        dispatch_rules[key] = fn
+        self._undo.append(lambda: dispatch_rules.__delitem__(key))
+
     def _destroy(self) -> None:
         """Takes back all that this library registered."""
         self._finalizer()
@@ -467,7 +480,7 @@ def parse(text: str) -> Schema:
 
     Raises SchemaError, a RuntimeError.
     """
-    return parse_schema(_SEPARATOR.sub(lambda m: m[1] or f"{'' if m[2] == ',' else ' '}{m[2]} ", text).strip())
+    return parse_schema(_SEPARATOR.sub(lambda m: m[1] or _SPACED[m[2]], text).strip())
 
 
 def canonical_key(overload: OpOverload, name: str) -> str:

@@ -17,7 +17,7 @@ from ._samples import map_tensors, tensors_in, without_data
 
 __all__ = ["MetadataMismatchError", "OpCheckError", "UnsupportedOperatorException", "opcheck"]
 
-DEFAULT_TESTS = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
+DEFAULTTESTS = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
 _Test = Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], None]
 
 
@@ -38,7 +38,7 @@ def opcheck(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
     *,
-    test_utils: str | Sequence[str] = DEFAULT_TESTS,
+    test_utils: str | Sequence[str] = DEFAULTTESTS,
     raise_exception: bool = True,
     atol: float | None = None,
     rtol: float | None = None,
@@ -57,7 +57,7 @@ def opcheck(
     overload = _overload(op)
     names = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
     compare = functools.partial(_test_aot_dispatch_dynamic, rtol=rtol, atol=atol)
-    tests: dict[str, _Test] = {**_TESTS, "test_aot_dispatch_dynamic": compare}
+    tests: dict[str, _Test] = {**TESTS, "test_aot_dispatch_dynamic": compare}
     if not set(names) <= tests.keys():
         raise ValueError(
             f"opcheck(op, ..., test_utils={names}), expected test_utils to be subset of {tuple(tests)} but it was not"
@@ -148,8 +148,8 @@ def _test_autograd_registration(op: OpOverload, args: Any, kwargs: Any) -> None:
     if not any(output.requires_grad for output in outputs):
         return
     raise AssertionError(
-        f"{op.name()}: at least one output of this operator has requires_grad=True but the operator does not have an "
-        "autograd kernel defined at an autograd key (e.g. DispatchKey::Autograd): backward through it fails. Register "
+        f"{op.name()}: its gradient is incorrectly registered: at least one output has requires_grad=True but the operator "
+        "does not have an autograd kernel defined at an autograd key (e.g. DispatchKey::Autograd): backward through it fails. Register "
         f'its gradient with `library.register_autograd("{op.name()}", ...)`; if it consists of other operators, '
         "register it as CompositeImplicitAutograd."
     )
@@ -203,7 +203,7 @@ def _require_fake(op: OpOverload) -> None:
         raise UnsupportedOperatorException(f"{op}: there is no fake impl; add one with `register_fake`")
 
 
-_TESTS: dict[str, _Test] = {
+TESTS: dict[str, _Test] = {
     "test_schema": _test_schema,
     "test_autograd_registration": _test_autograd_registration,
     "test_faketensor": _test_faketensor,

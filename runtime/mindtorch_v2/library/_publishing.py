@@ -20,6 +20,8 @@ _methods: dict[str, list[OpOverloadPacket]] = {}  # name -> packets published as
 _forms: dict[OpOverloadPacket, Callable[..., Any]] = {}  # packet -> what is published for it
 _functions: dict[str, list[OpOverloadPacket]] = {}
 
+_FAMILIES = ("fft", "linalg", "special")
+
 
 def publish(packet: OpOverloadPacket, overload: OpOverload, variants: tuple[str, ...]) -> Callable[[], None]:
     """Makes a packet a ``"method"`` of Tensor, or in the namespace ``aten`` a ``"function"`` of the top level.
@@ -58,11 +60,19 @@ def published_form(packet: OpOverloadPacket) -> Callable[..., Any]:
 
     The same one each time, so that handlers of ``__torch_function__`` know it.
     """
-    if packet.namespace != "aten":
+    if packet.namespace != "aten" or packet.is_method:
         return packet
     if packet not in _forms:
         _forms[packet] = _core.TupleForm(packet) if _returns_lists(packet) else OpOverloadPacket.as_function(packet)
+        if isinstance(_forms[packet], OpOverloadPacket):
+            _forms[packet].__module__ = _module_of(packet.__name__)
     return _forms[packet]
+
+
+def _module_of(name: str) -> str:
+    """PyTorch's module of a function that is an operator: it has one of its own for each family."""
+    family = next((one for one in _FAMILIES if name.startswith(f"{one}_")), None)
+    return "torch" if family is None else f"torch._C._{family}"
 
 
 def _method_form(packet: OpOverloadPacket) -> Callable[..., Any]:
@@ -70,6 +80,8 @@ def _method_form(packet: OpOverloadPacket) -> Callable[..., Any]:
     form = published_form(packet)
     if isinstance(form, OpOverloadPacket):
         form = OpOverloadPacket.as_method(form)
+    elif isinstance(form, _core.TupleForm):
+        form = _core.TupleForm(OpOverloadPacket.as_method(packet))
     names = [[argument.name for argument in getattr(packet, name)._schema.positional] for name in packet.overloads()]
     places = {found.index("self") for found in names if "self" in found}
     if places <= {0} or len(places) > 1:

@@ -8,7 +8,6 @@ from typing import Any
 from .. import _core
 from .._core import OpOverload
 from ..backends import backend_of
-from ..overrides import dispatch_rules
 from ._library import Library, caller
 
 __all__ = ["autocast_key_for", "register_autocast_rule", "register_batching_rule", "register_dispatch_rule"]
@@ -61,8 +60,4 @@ def register_batching_rule(lib: Library, op: OpOverload, rule: Callable[..., Any
 
 def register_dispatch_rule(lib: Library, op: OpOverload, cls: type, rule: Callable[..., Any]) -> None:
     """For tensors or modes of the class ``cls`` the operator runs ``rule`` in place of its ``__torch_dispatch__``."""
-    key = op, cls
-    if key in dispatch_rules:
-        raise RuntimeError(f"{cls} already has a `__torch_dispatch__` rule registered for {op.name()}")
-    dispatch_rules[key] = rule
-    lib._undo.append(lambda: dispatch_rules.__delitem__(key))
+    lib._register_torch_dispatch_rule(op, cls, rule)

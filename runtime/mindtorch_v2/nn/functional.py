@@ -9,12 +9,14 @@ from .._core import Tensor
 from .._core import dtype as DType
 from .._functional import broadcast_tensors
 from .._ops import ops
+from ..overrides import overridable
 from . import _activations, _attention, _dropouts, _embedding, _losses, _normalization, _reduction, _spatial
 from ._activations import *  # noqa: F403  (activations with and without ``inplace``)
 from ._attention import *  # noqa: F403
 from ._class_losses import cross_entropy_loss, nll_loss_nd
 from ._dropouts import *  # noqa: F403
 from ._embedding import *  # noqa: F403
+from ._linear_cross_entropy import linear_cross_entropy
 from ._losses import *  # noqa: F403
 from ._normalization import *  # noqa: F403  (normalization, similarities and distances)
 from ._spatial import *  # noqa: F403  (convolution, pooling, padding, resampling)
@@ -25,6 +27,7 @@ __all__ = [
     "gelu",
     "l1_loss",
     "linear",
+    "linear_cross_entropy",
     "log_softmax",
     "mse_loss",
     "nll_loss",
@@ -212,3 +215,6 @@ def _weighted(errors: Tensor, weight: Tensor, input: Tensor, reduction: str) -> 
     weighted = errors * weight
     result: Tensor = weighted if reduction == "none" else weighted.sum()
     return result / weight.sum() if reduction == "mean" else result
+
+
+globals().update({name: overridable(globals()[name], "nn.functional") for name in __all__})

@@ -14,6 +14,7 @@ from .._creation import eye as identity
 from .._generators import Generator
 from .._ops import ops
 from ..autograd import no_grad
+from ..overrides import overridable
 
 __all__ = [
     "calculate_gain",
@@ -287,6 +288,10 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
         for column in range(columns):
             tensor[randperm(rows)[:zeros], column] = 0
     return tensor
+
+
+for _name in ("constant_", "kaiming_uniform_", "normal_", "uniform_"):  # those that PyTorch has overridden
+    globals()[_name] = overridable(globals()[_name], "nn.init")
 
 
 def _old_name(function: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -15,7 +15,7 @@ _TensorType: Any = type(Tensor)
 class _ParameterType(_TensorType):  # type: ignore[misc]
     def __call__(self, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         source = _core.alloc((0,)) if data is None else data.detach()
-        if hasattr(type(source), "__torch_dispatch__"):  # stays what it is, and counts as a parameter
+        if _core.defines_dispatch(type(source)):  # stays what it is, and counts as a parameter
             source.requires_grad_(requires_grad)
             source._is_param = True  # type: ignore[attr-defined]
             return source

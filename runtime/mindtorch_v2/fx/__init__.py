@@ -1,6 +1,6 @@
-"""``torch.fx``, as far as models ask whether they are being traced by it: nothing traces symbolically here.
+"""``torch.fx``: graphs of operators that print, run and can be looked into; `make_fx` records them of a call.
 
-What records a program here is ``torch.jit.trace``, ``torch.npu.plan`` and ``torch.npu.NPUGraph``.
+Nothing traces symbolically here: what stands for a value while a program is traced, a `Proxy`, is not made.
 """
 
 from __future__ import annotations
@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-__all__ = ["Proxy", "wrap"]
+from .graph import Graph
+from .graph_module import GraphModule
+from .node import Node, map_arg
+
+__all__ = ["Graph", "GraphModule", "Node", "Proxy", "map_arg", "wrap"]
 
 
 class Proxy:
     """What stands for a value while a program is traced; there are none: to make one raises NotImplementedError."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError("torch.fx does not trace here: record a program with torch.jit.trace")
+        raise NotImplementedError("torch.fx does not trace here: record a program with make_fx or torch.jit.trace")
 
 
 def wrap(fn_or_name: str | Callable[..., Any]) -> Any:

@@ -1,0 +1,5 @@
+"""Operators made by `library.custom_op`."""
+
+from ..library import CustomOpDef, custom_op
+
+__all__ = ["CustomOpDef", "custom_op"]

@@ -1,0 +1,1 @@
+"""PyTorch's tools for tests that others use: `optests`."""
