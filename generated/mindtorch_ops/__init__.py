@@ -31,6 +31,7 @@ on_first_use(
             aten::hardsigmoid_:f
             aten::hardswish:f
             aten::hardswish_:f
+            aten::hardswish_backward:f
             aten::hardtanh:f
             aten::hardtanh_:f
             aten::leaky_relu:f
@@ -38,6 +39,7 @@ on_first_use(
             aten::log_sigmoid:f
             aten::mish:f
             aten::mish_:f
+            aten::mish_backward:f
             aten::prelu:fm
             aten::relu6:f
             aten::relu6_:f

@@ -19,6 +19,7 @@ __all__ = [
     "hardsigmoid_",
     "hardswish",
     "hardswish_",
+    "hardswish_backward",
     "hardtanh",
     "hardtanh_",
     "leaky_relu",
@@ -26,6 +27,7 @@ __all__ = [
     "log_sigmoid",
     "mish",
     "mish_",
+    "mish_backward",
     "prelu",
     "relu6",
     "relu6_",
@@ -252,17 +254,11 @@ def _hardsigmoid_out(op):
 def _hardswish_default(op, self):
     """x * hardsigmoid(x)"""
     op.returns(like(self))
-    op.compute(self * torch.ops.aten.clamp(self + 3, 0, 6) / 6, device="any")
+    op.python("mindtorch_v2.kernels.activation:hardswish", device="any")
 
     @op.gradient
     def _(grad):
-        return {
-            self: torch.ops.aten.where(
-                self <= -3,
-                torch.ops.aten.zeros_like(grad),
-                torch.ops.aten.where(self < 3, grad * (self / 3 + 0.5), grad),
-            )
-        }
+        return {self: torch.ops.aten.hardswish_backward(grad, self)}
 
 
 @_lib.operator("hardswish_(Tensor(a!) self) -> Tensor(a!)", tags="pointwise", overlap_check=("Internal", "Partial"))
@@ -281,6 +277,12 @@ def _hardswish_out(op):
     """The out variant of ``hardswish``."""
     op.variant_of(torch.ops.aten.hardswish.default)
     op.not_implemented()
+
+
+@_lib.operator("hardswish_backward(Tensor grad_output, Tensor self) -> Tensor")
+def hardswish_backward(op):
+    """The gradient of `hardswish` from its input."""
+    op.python("mindtorch_v2.kernels.activation:hardswish_backward", device="any")
 
 
 @_lib.operator("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", tags="pointwise")
@@ -335,19 +337,11 @@ def _log_sigmoid_out(op):
 def _mish_default(op, self):
     """x * tanh(softplus(x))"""
     op.returns(like(self))
-    op.compute(self * torch.ops.aten.tanh(torch.ops.aten.softplus(self)), device="any")
+    op.python("mindtorch_v2.kernels.activation:mish", device="any")
 
     @op.gradient
     def _(grad):
-        return {
-            self: grad
-            * (
-                torch.ops.aten.tanh(torch.ops.aten.softplus(self, 1, 20))
-                + self
-                * torch.ops.aten.sigmoid(self)
-                * (1 - torch.ops.aten.square(torch.ops.aten.tanh(torch.ops.aten.softplus(self, 1, 20))))
-            )
-        }
+        return {self: torch.ops.aten.mish_backward(grad, self)}
 
 
 @_lib.operator("mish_(Tensor(a!) self) -> Tensor(a!)", tags="pointwise", overlap_check=("Internal", "Partial"))
@@ -366,6 +360,12 @@ def _mish_out(op):
     """The out variant of ``mish``."""
     op.variant_of(torch.ops.aten.mish.default)
     op.not_implemented()
+
+
+@_lib.operator("mish_backward(Tensor grad_output, Tensor self) -> Tensor")
+def mish_backward(op):
+    """The gradient of `mish` from its input."""
+    op.python("mindtorch_v2.kernels.activation:mish_backward", device="any")
 
 
 @_lib.operator("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", tags="pointwise", variants=("function", "method"))

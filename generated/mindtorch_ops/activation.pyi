@@ -17,6 +17,7 @@ __all__ = [
     "hardsigmoid_",
     "hardswish",
     "hardswish_",
+    "hardswish_backward",
     "hardtanh",
     "hardtanh_",
     "leaky_relu",
@@ -24,6 +25,7 @@ __all__ = [
     "log_sigmoid",
     "mish",
     "mish_",
+    "mish_backward",
     "prelu",
     "relu6",
     "relu6_",
@@ -219,6 +221,12 @@ class _HardswishInPlace(OpOverload):
 
 hardswish_: _HardswishInPlace
 
+class _HardswishBackward(OpOverload):
+    def __call__(op, grad_output: Tensor, self: Tensor) -> Tensor:
+        """The gradient of `hardswish` from its input."""
+
+hardswish_backward: _HardswishBackward
+
 class _SoftplusDefault(OpOverload):
     def __call__(op, self: Tensor, beta: float = 1, threshold: float = 20) -> Tensor: ...
 
@@ -284,6 +292,12 @@ class _MishInPlace(OpOverload):
         """The in-place variant of ``mish``."""
 
 mish_: _MishInPlace
+
+class _MishBackward(OpOverload):
+    def __call__(op, grad_output: Tensor, self: Tensor) -> Tensor:
+        """The gradient of `mish` from its input."""
+
+mish_backward: _MishBackward
 
 class _HardshrinkDefault(OpOverload):
     def __call__(op, self: Tensor, lambd: float = 0.5) -> Tensor: ...

@@ -1746,6 +1746,11 @@ def _special_erf_out(op):
 @_lib.operator("silu(Tensor self) -> Tensor", tags="pointwise")
 def _silu_default(op, self):
     """x * sigmoid(x) of each element."""
+    op.check(
+        any_of(self.is_floating_point(), self.is_complex()),
+        message=f"silu(): not implemented for {self.dtype}",
+        error=NotImplementedError,
+    )
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_silu"], desc(self), desc(out))
     op.python("mindtorch_v2.kernels.npu:silu", device="NPU")
@@ -1762,6 +1767,11 @@ def _silu_default(op, self):
 @_lib.operator("silu_(Tensor(a!) self) -> Tensor(a!)", tags="pointwise", overlap_check=("Internal", "Partial"))
 def silu_(op, self):
     """The in-place variant of ``silu``."""
+    op.check(
+        any_of(self.is_floating_point(), self.is_complex()),
+        message=f"silu(): not implemented for {self.dtype}",
+        error=NotImplementedError,
+    )
     op.check(
         can_cast(result_type(self, 1.0), self.dtype),
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",

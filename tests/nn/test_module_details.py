@@ -131,3 +131,40 @@ def test_gradients_of_normalised_batches_in_batches() -> None:
         return t.autograd.gradgradcheck(lambda x: t.nn.functional.layer_norm(x, (4, 3)), (x,), check_batched_grad=True)
 
     agree(case)
+
+
+LISTS: dict[str, Callable[[Any], Any]] = {
+    "parameters": lambda t: t.nn.ParameterList([t.nn.Parameter(t.ones(2)), t.ones(3), "text"]),
+    "one": lambda t: t.nn.ParameterList([t.nn.Parameter(t.ones(1, device="meta"))]),
+    "by name": lambda t: t.nn.ParameterDict({"a": t.nn.Parameter(t.ones(2)), "b": None}),
+}
+
+
+@pytest.mark.parametrize("make", LISTS.values(), ids=LISTS)
+def test_how_lists_of_parameters_are_shown(make: Callable[[Any], Any]) -> None:
+    agree(lambda t: repr(make(t)))
+
+
+def test_a_parameter_in_place_of_a_buffer_persists() -> None:
+    def case(t: Any) -> Any:
+        m = t.nn.Module()
+        m.register_buffer("b", t.ones(1), persistent=False)
+        m.b = t.nn.Parameter(t.ones(1))
+        return list(m.state_dict())
+
+    agree(case)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["mish", "hardswish", "softplus", "elu"])
+def test_half_precision_is_rounded_once(name: str, dtype: str) -> None:
+    """What is computed of half precision is what is computed of single precision, but for its last digit."""
+    torch = pytest.importorskip("mindtorch_v2")
+    found = []
+    for kind in (getattr(torch, dtype), torch.float32):
+        x = torch.linspace(-6, 6, 301).to(getattr(torch, dtype)).to(kind).requires_grad_()
+        y = getattr(torch.nn.functional, name)(x)
+        y.sum().backward()
+        found.append([part.detach().float() for part in (y, x.grad)])
+    for half, single in zip(*found, strict=True):
+        assert torch.allclose(half, single, rtol=8e-3 if dtype == "bfloat16" else 1e-3, atol=1e-6)

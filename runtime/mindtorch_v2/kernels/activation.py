@@ -9,7 +9,52 @@ from .._core import Tensor
 from .._ops import ops
 from .reduction import wrap_dim
 
-__all__ = ["gelu_backward_backward", "gelu_backward_setup", "glu", "prelu"]
+__all__ = [
+    "gelu_backward_backward",
+    "gelu_backward_setup",
+    "glu",
+    "hardswish",
+    "hardswish_backward",
+    "mish",
+    "mish_backward",
+    "prelu",
+]
+
+
+def _wide(x: Tensor) -> Tensor:
+    """Half precision as float32, in which what is composed of several operators is rounded once."""
+    return x.float() if x.is_floating_point() and x.dtype.itemsize < 4 else x
+
+
+def hardswish(self: Tensor) -> Tensor:
+    """x * hardsigmoid(x)"""
+    x = _wide(self)
+    result: Tensor = (x * (x + 3).clamp(0, 6) / 6).to(self.dtype)
+    return result
+
+
+def hardswish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
+    """The gradient of `hardswish`: 0 up to -3, as it is from 3 on."""
+    aten = ops.aten
+    grad, x = _wide(grad_output), _wide(self)
+    inside = aten.where(x < 3, grad * (x / 3 + 0.5), grad)
+    result: Tensor = aten.where(x <= -3, aten.zeros_like(grad), inside).to(self.dtype)
+    return result
+
+
+def mish(self: Tensor) -> Tensor:
+    """x * tanh(softplus(x))"""
+    x = _wide(self)
+    result: Tensor = (x * ops.aten.softplus(x).tanh()).to(self.dtype)
+    return result
+
+
+def mish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
+    """The gradient of `mish`."""
+    grad, x = _wide(grad_output), _wide(self)
+    bent = ops.aten.softplus(x).tanh()
+    result: Tensor = (grad * (bent + x * x.sigmoid() * (1 - bent * bent))).to(self.dtype)
+    return result
 
 
 def gelu_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

@@ -318,6 +318,12 @@ class ParameterList(Module):
         wrapped = Parameter(param) if isinstance(param, Tensor) and not isinstance(param, Parameter) else param
         setattr(self, name, wrapped)
 
+    def extra_repr(self) -> str:
+        """A line for each."""
+        return "\n".join(
+            f"  ({at}): {_described(value, getattr(value, 'dtype', None))}" for at, value in enumerate(self)
+        )
+
 
 class ParameterDict(Module):
     """A dict of parameters by name; tensors become parameters, anything else is kept as it is."""
@@ -437,7 +443,10 @@ class ParameterDict(Module):
 
     def extra_repr(self) -> str:
         """A line for each."""
-        return "\n".join(f"  ({key}): {_described(value)}" for key, value in self.items())
+        return "\n".join(
+            f"  ({key}): {_described(value, value.type() if isinstance(value, Tensor) else None)}"
+            for key, value in self.items()
+        )
 
 
 def _attribute(key: Any) -> str:
@@ -449,9 +458,9 @@ def _attribute(key: Any) -> str:
     return key
 
 
-def _described(value: Any) -> str:
+def _described(value: Any, kind_of_numbers: Any) -> str:
     if not isinstance(value, Tensor):
         return f"Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
     where = "" if value.device.type in ("cpu", "meta") else f" ({value.device})"
-    return f"{kind} containing: [{value.type()} of size {'x'.join(map(str, value.shape))}{where}]"
+    return f"{kind} containing: [{kind_of_numbers} of size {'x'.join(map(str, value.shape))}{where}]"

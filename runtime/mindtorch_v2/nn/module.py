@@ -193,6 +193,7 @@ class Module(ModuleState, ModuleMoves):
     def _forget(self, name: str, but_in: str) -> None:
         """Takes a name out of everything but one registry, where it keeps its place."""
         self.__dict__.pop(name, None)
+        self._non_persistent_buffers_set.discard(name)
         for registry in {"_parameters", "_buffers", "_modules"} - {but_in}:
             self.__dict__[registry].pop(name, None)
 
