@@ -27,9 +27,9 @@ from ._dispatch_keys import (  # noqa: F401  (PyTorch keeps them here)
     _SetExcludeDispatchKeyGuard,
 )
 from ._dispatch_keys import _ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
-from ._modes import EnableTorchFunction as _EnableTorchFunctionGuard
 from ._modes import DisableTorchDispatch as _DisableTorchDispatch  # noqa: F401
 from ._modes import DisableTorchFunction, DisableTorchFunctionSubclass, stacks  # noqa: F401
+from ._modes import EnableTorchFunction as _EnableTorchFunctionGuard
 from ._ops import find
 from .backends import _registration, backend_of
 from .errors import LinAlgError as _LinAlgError  # noqa: F401
@@ -287,7 +287,6 @@ def __getattr__(name: str) -> Any:
 
         return TracingState
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
 
 
 class _EnableTorchFunction:
