@@ -226,7 +226,8 @@ OBJECTS = (
 CLASSES_LEFT_OUT = {
     "cuda.amp.GradScaler": "is torch.amp's, and warns of its own name",
     "cuda.amp.autocast": "is torch.amp's, and warns of its own name",
-    "fx.Proxy": "has no objects: nothing traces by it",
+    "sparse.check_sparse_tensor_invariants": "a setting, which calls would leave as they made it",
+    "utils._python_dispatch.BaseTorchDispatchMode": "a mode, which sees the calls of others: `TorchDispatchMode` is",
     "utils.hooks.BackwardHook": "what a module keeps around one call: hooks are registered on modules",
     "utils._pytree.ConstantNode": "a value: it has no methods",
     "utils._pytree.NodeDef": "a value: it has no methods",

@@ -24,8 +24,8 @@ assert importlib.metadata.version("torch") == torch.__version__ == torch.version
 assert importlib.metadata.metadata("torch")["Name"] == "torch" and importlib.metadata.version("numpy")
 assert torch.__version__.endswith("+mindtorch") and torch.version.cuda is None
 assert not torch.cuda.is_available() and not torch.distributed.is_available()
-assert importlib.util.find_spec("torch.nn") and importlib.util.find_spec("torch.sparse") is None
-for name in ("torch.sparse", "torch.nn.nothing"):
+assert importlib.util.find_spec("torch.nn") and importlib.util.find_spec("torch.onnx") is None
+for name in ("torch.onnx", "torch.nn.nothing"):
     try:
         importlib.import_module(name)
     except ModuleNotFoundError as error:
