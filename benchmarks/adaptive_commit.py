@@ -7,6 +7,7 @@ this file alone.
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -123,8 +124,7 @@ def results() -> list[Result]:
     found = []
     for size, elements in (("small", SMALL), ("large", LARGE)):
         runs = Runs(elements)
-        least = least_seconds([runs.hard_waits, runs.by_hand, runs.lookahead, runs.planned], ROUNDS[elements])
-        hard, hand, *ours = least
+        hard, hand, *ours = medians([runs.hard_waits, runs.by_hand, runs.lookahead, runs.planned], ROUNDS[elements])
         for way, seconds in zip(("lookahead", "plan"), ours, strict=True):
             what = f"{size} kernels and delegates, {way}"
             found.append(Result(what, seconds, hard, "a hard wait after each", 1 / 3 if size == "small" else 1.0))
@@ -134,17 +134,14 @@ def results() -> list[Result]:
     return [*found, *knowing()]
 
 
-def least_seconds(manners: list[Callable[[], float]], rounds: int) -> list[float]:
-    """The least figure of each: two threads take turns in every run, and whoever else wants a core makes them wait.
-
-    Each round begins with another one, as a run is quicker or slower for what ran before it.
-    """
-    least = [float("inf")] * len(manners)
+def medians(manners: list[Callable[[], float]], rounds: int) -> list[float]:
+    """The median figure of each. Each round begins with another one: what ran before makes a run quicker or slower."""
+    figures: list[list[float]] = [[] for _ in manners]
     for number in range(rounds):
         for at in range(len(manners)):
             at = (at + number) % len(manners)
-            least[at] = min(least[at], manners[at]())
-    return least
+            figures[at].append(manners[at]())
+    return [statistics.median(found) for found in figures]
 
 
 def knowing() -> list[Result]:
@@ -165,7 +162,7 @@ def knowing() -> list[Result]:
         return seconds
 
     ways: dict[str, Callable[[], Any]] = {"none": nullcontext, "lookahead": torch.npu.lookahead, "plan": plan.follow}
-    figures = dict(zip(ways, least_seconds([partial(measure, block) for block in ways.values()], 60), strict=True))
+    figures = dict(zip(ways, medians([partial(measure, block) for block in ways.values()], 60), strict=True))
     return [
         Result(f"knowing the next operation, {way}, a call", max(figures[way] - figures["none"], 0.0), None, "", 100e-9)
         for way in ("lookahead", "plan")

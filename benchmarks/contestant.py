@@ -14,14 +14,19 @@ class Contestant:
     """The parent's end of ``python -m module arguments...``, run ``under`` another program where one is given."""
 
     def __init__(
-        self, module: str, *arguments: str, under: Sequence[str] = (), environment: Mapping[str, str] | None = None
+        self,
+        module: str,
+        *arguments: str,
+        under: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        cores: int = 1,
     ) -> None:
         command = [*under, sys.executable, "-m", module, *arguments]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
-        # They take turns on one core: two of them may be slowed down by different neighbours.
-        os.sched_setaffinity(self._process.pid, {min(os.sched_getaffinity(0))})
+        # They take turns on the same cores: two of them may be slowed down by different neighbours.
+        os.sched_setaffinity(self._process.pid, set(sorted(os.sched_getaffinity(0))[:cores]))
 
     def __enter__(self) -> Contestant:
         return self

@@ -23,6 +23,7 @@ from benchmarks.timing import paired
 __all__ = ["PAIRS", "Pair", "results"]
 
 Call = Callable[[], object]
+Clock = Callable[[], int]  # nanoseconds
 Make = Callable[[Any], Call]  # of a module that is PyTorch, or like it
 TURN, ROUNDS = 0.003, 9  # seconds that a turn takes at least, and the turns of either side
 LARGE = 1 << 24
@@ -225,30 +226,34 @@ FAMILIES = {"4x4": _small, f"{ROWS}x{HIDDEN}": _middle, "16 Mi": _large, "BERT":
 PAIRS = tuple(Pair(f"{family}: {name}", make) for family, each in FAMILIES.items() for name, make in each())
 
 
-def _timed(call: Call, count: int) -> float:
-    """Wall seconds of a call, of several threads, too."""
-    started = time.perf_counter_ns()
+def _timed(call: Call, count: int, clock: Clock) -> float:
+    """Seconds of a call by a clock."""
+    started = clock()
     for _ in range(count):
         call()
-    return (time.perf_counter_ns() - started) / count / 1e9
+    return (clock() - started) / count / 1e9
 
 
-def measured(pair: Pair, ours: Any, peer: Any) -> tuple[float, float]:
+def measured(pair: Pair, ours: Any, peer: Any, clock: Clock = time.perf_counter_ns) -> tuple[float, float]:
     """Seconds of a call on both sides, of the turn whose ratio is the median."""
     turns = []
     for torch in (ours, peer):
         torch.manual_seed(0)
         call = pair.make(torch)
         call()
-        once = _timed(call, 1)
+        once = max(_timed(call, 1, clock), 1e-7)
         count = max(1, min(10_000, round(TURN / once)))
-        turns.append(lambda call=call, count=count: _timed(call, count))
+        turns.append(lambda call=call, count=count: _timed(call, count, clock))
     rounds = ROUNDS if turns[0]() < 0.05 else 5
     return paired(rounds, *turns)
 
 
 def compare(threads: int, pairs: Iterable[Pair]) -> Iterator[tuple[str, float, float]]:
-    """Measures pairs with some number of threads, each on a core of its own where there are enough."""
+    """Measures pairs with some number of threads, each on a core of its own where there are enough.
+
+    With one thread the seconds are the processor's, in which nothing else that runs on the machine has a part (they are
+    those of all threads of the process: who uses more pays for it); several wait for one another, and have the wall's.
+    """
     import torch
 
     import mindtorch_v2
@@ -256,8 +261,9 @@ def compare(threads: int, pairs: Iterable[Pair]) -> Iterator[tuple[str, float, f
     os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:threads]))
     for module in (torch, mindtorch_v2):
         module.set_num_threads(threads)
+    clock = time.process_time_ns if threads == 1 else time.perf_counter_ns
     for pair in pairs:
-        yield pair.name, *measured(pair, mindtorch_v2, torch)
+        yield pair.name, *measured(pair, mindtorch_v2, torch, clock)
 
 
 def results() -> list[Result]:

@@ -11,6 +11,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 VOCABULARY, STEPS, NEW_TOKENS = 64, 3, 6
@@ -64,7 +65,7 @@ MODELS: dict[str, Callable[[Any], Any]] = {
     "ViT": vit,
     "Whisper": whisper,
 }
-UNET = "U-Net of diffusers"
+UNET, TRAINER = "U-Net of diffusers", "BERT by Trainer"
 GENERATING = ("GPT-2", "LLaMA", "T5", "Whisper")
 WAYS: dict[str, dict[str, Any]] = {
     "greedy": {"do_sample": False},
@@ -153,6 +154,46 @@ def diffusion(torch: Any) -> dict[str, Any]:
     return {"losses": [*found, image.square().mean().item()]}
 
 
+def trainer(torch: Any) -> dict[str, Any]:
+    """BERT by ``Trainer`` of transformers, with accelerate: losses, and those of one that goes on from a checkpoint."""
+    import numpy as np
+    import transformers as t
+
+    class Tokens(torch.utils.data.Dataset):  # type: ignore[misc]
+        """Lines to learn by heart."""
+
+        def __init__(self) -> None:
+            self.lines = torch.randint(3, VOCABULARY, (24, 8), generator=torch.Generator().manual_seed(1))
+
+        def __len__(self) -> int:
+            return len(self.lines)
+
+        def __getitem__(self, index: int) -> dict[str, Any]:
+            line = self.lines[index]
+            return {"input_ids": line, "attention_mask": torch.ones_like(line), "labels": line}
+
+    # The checkpoint has NumPy's random state, which `torch.load` does not take without being told, in PyTorch neither.
+    state = [np.core.multiarray._reconstruct, np.ndarray, np.dtype, type(np.dtype("uint32"))]
+    torch.serialization.add_safe_globals(state)
+    torch.manual_seed(0)
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        options = {"per_device_train_batch_size": 4, "max_steps": 6, "logging_steps": 1, "save_steps": 3, "seed": 3}
+        arguments = t.TrainingArguments(folder, **options, report_to=[], use_cpu=True, disable_tqdm=True)
+        made = t.Trainer(model=bert(t), args=arguments, train_dataset=Tokens(), eval_dataset=Tokens())
+        made.train()
+        found["losses"] = [entry["loss"] for entry in made.state.log_history if "loss" in entry]
+        found["losses"].append(made.evaluate()["eval_loss"])
+        again = t.Trainer(model=bert(t), args=arguments, train_dataset=Tokens(), eval_dataset=Tokens())
+        again.train(resume_from_checkpoint=f"{folder}/checkpoint-3")
+        found["resumed"] = again.evaluate()["eval_loss"] == found["losses"][-1]
+        found["checkpoints"] = sorted(path.name for path in Path(folder).glob("checkpoint-*"))
+    return found
+
+
+OTHERS = {UNET: diffusion, TRAINER: trainer}
+
+
 def main() -> None:
     """The child process."""
     name = sys.argv[1]
@@ -163,8 +204,8 @@ def main() -> None:
     import torch
 
     torch.set_num_threads(1)
-    if name == UNET:
-        found = diffusion(torch)
+    if name in OTHERS:
+        found = OTHERS[name](torch)
     else:
         import transformers
 

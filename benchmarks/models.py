@@ -30,8 +30,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "models.md"
 RELEASE = "4.41.2"
 DIFFUSERS = "0.30.3"  # which takes that release's tokenizers
+ACCELERATE = "0.30.1"  # which `Trainer` of that release asks for
 TOLERANCE = 1e-5  # of a loss: float32 sums in another order
-NAMES = (*model_steps.MODELS, model_steps.UNET)
+NAMES = (*model_steps.MODELS, *model_steps.OTHERS)
 MARK, BEGIN, END = "| model |", "<!-- written by benchmarks.models: begin -->", "<!-- end -->"
 
 
@@ -52,13 +53,15 @@ class Comparison:
 def environment(release: str = RELEASE) -> Path:
     """The folder with that release and what it needs, installed where it is not there yet."""
     folder = ROOT / "build" / "models" / f"transformers-{release}"
-    done = folder / ".installed"
+    done = folder / f".installed-with-accelerate-{ACCELERATE}"
     if not done.exists():
         numpy = f"numpy=={importlib.metadata.version('numpy')}"  # the one that everything else here was built for
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder), "--upgrade"]
         subprocess.run(
             [*command, f"transformers=={release}", f"diffusers=={DIFFUSERS}", "safetensors", numpy], check=True
         )
+        # It says that it needs torch, which is here, under either name.
+        subprocess.run([*command, "--no-deps", f"accelerate=={ACCELERATE}", "psutil"], check=True)
         done.touch()
     return folder
 
@@ -86,10 +89,10 @@ def compare(name: str, folder: Path) -> Comparison:
 
 def page(found: list[Comparison], release: str) -> str:
     """The table of the page."""
-    columns = ["training", *model_steps.WAYS, "safetensors", "bin"]
+    columns = ["training", *model_steps.WAYS, "safetensors", "bin", "resumed"]
     pytorch = importlib.metadata.version("torch").partition("+")[0]
     lines = [
-        f"transformers {release}, diffusers {DIFFUSERS}, PyTorch {pytorch} beside it.\n",
+        f"transformers {release}, diffusers {DIFFUSERS}, accelerate {ACCELERATE}, PyTorch {pytorch} beside it.\n",
         f"{MARK} {' | '.join(columns)} | largest difference of a loss |",
         f"|{'---|' * (len(columns) + 2)}",
     ]

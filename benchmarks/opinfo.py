@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import warnings
@@ -150,6 +151,8 @@ def converted(value: Any, known: dict[int, Any]) -> Any:
         return {name: converted(item, known) for name, item in value.items()}
     if isinstance(value, pytorch.Size):
         return tuple(value)
+    if isinstance(value, pytorch.nn.LinearCrossEntropyOptions):
+        return ours.nn.LinearCrossEntropyOptions(**converted(dataclasses.asdict(value), known))
     if isinstance(value, pytorch.nn.PairwiseDistance):  # among the samples of a loss
         return functools.partial(
             ours.nn.functional.pairwise_distance, p=value.norm, eps=value.eps, keepdim=value.keepdim

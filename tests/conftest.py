@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.needs import missing
 
@@ -36,11 +38,17 @@ def child_env() -> dict[str, str]:
     return dict(os.environ)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a folder in one process, in their order, where several run them (``--dist loadgroup``)."""
-    for item in items:
-        folder = item.path.relative_to(ROOT / "tests").parts[0]
-        item.add_marker(pytest.mark.xdist_group(folder))
+class FolderScheduling(LoadScopeScheduling):
+    """Keeps the tests of a folder of tests/ in one process, in their order, where several processes run them."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid.partition("::")[0].split("/")[1]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FolderScheduling:
+    """How xdist hands out the tests: its own ways know files and marks, not folders."""
+    return FolderScheduling(config, log)
 
 
 LEFT_OUT = pytest.StashKey[dict[str, set[Path]]]()  # files by what they want

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-OPTIONAL = ("expecttest", "mindspore", "mindtorch_v2", "numpy", "rich", "selenium", "torch", "torchgen")
+OPTIONAL = ("expecttest", "mindspore", "mindtorch_v2", "mpi4py", "numpy", "rich", "selenium", "torch", "torchgen")
 _LAST_PYTHONS = {"mindspore": (3, 12)}  # that there are wheels for
 _OURS = ("benchmarks", "tests")  # packages whose modules need what they import
 

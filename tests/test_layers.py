@@ -26,6 +26,7 @@ LOADERS = {
         "drop_in",
         "kernels.mindspore",
         "library._functions",
+        "nn",
         "npu",
         "serialization._names",
     ),

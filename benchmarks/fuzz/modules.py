@@ -15,12 +15,14 @@ __all__ = ["LEFT_OUT_MODULES", "MODULES", "PRIVATE", "public_modules"]
 # With what is below them.
 _STEP_OF_BUILD = "a step of `npu.build`, whose functions are called"
 LEFT_OUT_MODULES = {
+    "distributed": "calls between processes, which wait for one another: tests/distributed runs two",
     "functional": "functions of the top level, under another of PyTorch's names",
     "fx": "graphs, which have PyTorch's names and their own structure: tests compare what they compute",
     "kernels": "kernels of built-in operators, called with arguments that the dispatcher has bound: see operators",
     "multiprocessing": "Python's own, and what starts processes",
     "nn.backward_hooks": "how modules call hooks: `nn.modules.module` and modules register them",
     "nn.hooks": "how modules call hooks: `nn.modules.module` and modules register them",
+    "nn.parallel.distributed": "modules that processes train together: tests/distributed runs two",
     "npu.acl": "the functions of CANN's library, which take addresses",
     "npu.build_cache": _STEP_OF_BUILD,
     "npu.build_errors": _STEP_OF_BUILD,

@@ -25,7 +25,8 @@ _MODULES = {
     "BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CosineSimilarity GaussianNLLLoss HingeEmbeddingLoss HuberLoss "
     "KLDivLoss MarginRankingLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss2d "
     "PairwiseDistance PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss "
-    "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d",
+    "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d "
+    "LinearCrossEntropyOptions",
     "1": "Softmin ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d "
     "CircularPad1d CircularPad2d CircularPad3d ZeroPad1d ZeroPad2d ZeroPad3d",
     "2": "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d "
@@ -34,7 +35,7 @@ _MODULES = {
     "PixelShuffle PixelUnshuffle ChannelShuffle Unfold Upsample UpsamplingBilinear2d UpsamplingNearest2d LazyLinear "
     "CrossMapLRN2d SyncBatchNorm",
     "1, 2": "ConstantPad1d ConstantPad2d ConstantPad3d GroupNorm LPPool1d LPPool2d LPPool3d Threshold",
-    "2, 2": "EmbeddingBag Fold GRU GRUCell LSTM LSTMCell RNN RNNCell",
+    "2, 2": "EmbeddingBag Fold GRU GRUCell LSTM LSTMCell LinearCrossEntropyLoss RNN RNNCell",
     "4, 6, [2]": "AdaptiveLogSoftmaxWithLoss",
     "2, 1": "LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d "
     "MultiheadAttention TransformerDecoderLayer TransformerEncoderLayer",
@@ -72,6 +73,31 @@ _DATA = (
     "DistributedSampler(s, 2, 0)",
     "DataLoader(s)",
 )
+
+# Of `torch.distributions`, by what they are made with; x is two numbers, d the module.
+_DISTRIBUTIONS = {
+    "": "AbsTransform CorrCholeskyTransform ExpTransform LowerCholeskyTransform PositiveDefiniteTransform "
+    "SigmoidTransform SoftmaxTransform SoftplusTransform StickBreakingTransform TanhTransform Distribution",
+    "x": "Bernoulli Categorical Chi2 ContinuousBernoulli Dirichlet Exponential Geometric HalfCauchy HalfNormal "
+    "OneHotCategorical OneHotCategoricalStraightThrough Poisson PowerTransform",
+    "x, x": "Beta Cauchy FisherSnedecor Gamma Gumbel InverseGamma Kumaraswamy Laplace LogNormal LogisticNormal Normal "
+    "Pareto RelaxedBernoulli VonMises Weibull",
+    "3, x": "AffineTransform Binomial LKJCholesky Multinomial NegativeBinomial StudentT",
+    "x, x + 1": "Uniform",
+    "x, x, x": "GeneralizedPareto",
+    "x[0], x": "RelaxedOneHotCategorical",
+    "x, torch.eye(2)": "MultivariateNormal",
+    "3, torch.eye(2)": "Wishart",
+    "x, x.view(2, 1), x": "LowRankMultivariateNormal",
+    "d.Normal(x, x), 1": "Independent",
+    "d.Normal(x, x), d.ExpTransform()": "TransformedDistribution",
+    "d.Categorical(x), d.Normal(x, x)": "MixtureSameFamily",
+    "d.Normal(0.0, 1.0)": "CumulativeDistributionTransform",
+    "d.ExpTransform(), 1": "IndependentTransform",
+    "[d.ExpTransform()]": "CatTransform ComposeTransform StackTransform",
+    "(2,), (1, 2)": "ReshapeTransform",
+}
+_OF_DISTRIBUTIONS = "(lambda d, x: d.{})(torch.distributions, torch.tensor([0.4, 0.6]))"
 
 # A method that several have is called on the first.
 OBJECTS = (
@@ -135,8 +161,26 @@ OBJECTS = (
         )
     ),
     *(f"(lambda d, s: d.{made})(torch.utils.data, torch.utils.data.TensorDataset(torch.ones(4, 2)))" for made in _DATA),
+    *(
+        _OF_DISTRIBUTIONS.format(f"{name}({given})")
+        for given, names in _DISTRIBUTIONS.items()
+        for name in names.split()
+    ),
+    "torch.distributions.constraint_registry.ConstraintRegistry()",
+    "torch.distributions.constraints.MixtureSameFamilyConstraint(torch.distributions.constraints.real)",
+    "torch.distributions.constraints.independent(torch.distributions.constraints.real, 1)",
+    "torch.distributions.constraints.cat([torch.distributions.constraints.real])",
+    "torch.distributions.constraints.stack([torch.distributions.constraints.real])",
+    *(
+        f"torch.distributions.constraints.{made}"
+        for made in (
+            *("greater_than(0)", "greater_than_eq(0)", "less_than(0)", "interval(0, 1)", "half_open_interval(0, 1)"),
+            *("integer_interval(0, 1)", "multinomial(2)", "dependent", "dependent_property(torch.sin)"),
+        )
+    ),
     "torch.nn.Linear(3, 3)",
     "torch.nn.Embedding(3, 2)",
+    "torch.nn.DataParallel(torch.nn.Linear(2, 2))",
     "torch.nn.Flatten()",
     "torch.nn.Dropout()",
     "torch.nn.Identity()",
@@ -224,6 +268,7 @@ OBJECTS = (
 
 # By the end of their paths. Errors and warnings have no methods of their own.
 CLASSES_LEFT_OUT = {
+    "distributions.utils.lazy_property": "a descriptor: a distribution's attributes are read",
     "cuda.amp.GradScaler": "is torch.amp's, and warns of its own name",
     "cuda.amp.autocast": "is torch.amp's, and warns of its own name",
     "sparse.check_sparse_tensor_invariants": "a setting, which calls would leave as they made it",
@@ -234,6 +279,7 @@ CLASSES_LEFT_OUT = {
     "layout": "a word: a string of its own class",
     "memory_format": "a word: a string of its own class",
     "Tensor": "its methods are a group of their own",
+    "nn.parallel.DistributedDataParallel": "has no objects in one process: tests/distributed runs two",
     "nn.Buffer": "has a tensor's methods",
     "nn.Parameter": "has a tensor's methods",
     "nn.UninitializedBuffer": "has a tensor's methods, which it refuses",
@@ -248,6 +294,7 @@ CLASSES_LEFT_OUT = {
     "torch_version.TorchVersion": "a string that compares as a version",
     "Tag": "an enumeration: its members are strings",
     "amp.grad_scaler.OptState": "an enumeration",
+    "utils.dlpack.DLDeviceType": "an enumeration",
     "backends.Copies": "three functions",
     "backends.Memory": "two functions",
     "jit.TracingState": "there is one while a function is traced: `jit.trace` is called",

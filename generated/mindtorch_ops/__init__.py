@@ -335,6 +335,7 @@ on_first_use(
             aten::_fused_sgd_:f
         """,
         "functional": """
+            aten::_clone_in_rows:f
             aten::alias_copy:f
             aten::as_strided_copy:f
             aten::as_strided_scatter:fm
@@ -490,6 +491,7 @@ on_first_use(
             aten::erfinv:fm
             aten::erfinv_:m
             aten::float_power:fm
+            aten::float_power_:m
             aten::fmax:fm
             aten::fmin:fm
             aten::frac:fm
@@ -620,6 +622,10 @@ on_first_use(
             aten::vdot:fm
         """,
         "random": """
+            aten::_dirichlet_grad:f
+            aten::_sample_dirichlet:f
+            aten::_standard_gamma:f
+            aten::_standard_gamma_grad:f
             aten::bernoulli:fm
             aten::bernoulli_:m
             aten::binomial:f
@@ -650,6 +656,16 @@ on_first_use(
             aten::randperm:f
             aten::uniform:f
             aten::uniform_:m
+        """,
+        "recurrence": """
+            aten::gru:f
+            aten::gru_cell:f
+            aten::lstm:f
+            aten::lstm_cell:f
+            aten::rnn_relu:f
+            aten::rnn_relu_cell:f
+            aten::rnn_tanh:f
+            aten::rnn_tanh_cell:f
         """,
         "resampling": """
             aten::_upsample_bicubic2d_aa:f

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
+from mindtorch_v2.library.definitions import like
 
 __all__ = [
     "celu",
@@ -42,13 +43,27 @@ _lib = Library("aten", "FRAGMENT")
 @_lib.operator("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", tags="pointwise")
 def _elu_default(op, self, alpha, scale, input_scale):
     """x where it is positive, else alpha * (exp(input_scale * x) - 1); times scale."""
-    op.returns(
+    op.returns(like(self))
+    op.compute(
         torch.ops.aten.where(
             self > 0,
             self * scale,
             torch.ops.aten.expm1(torch.ops.aten.clamp_max(self, 0) * input_scale) * (alpha * scale),
-        )
+        ),
+        device="any",
     )
+
+    @op.gradient
+    def _(grad):
+        return {
+            self: torch.ops.aten.where(
+                self > 0,
+                grad * scale,
+                grad
+                * torch.ops.aten.exp(torch.ops.aten.clamp_max(self, 0) * input_scale)
+                * (alpha * scale * input_scale),
+            )
+        }
 
 
 @_lib.operator(
@@ -56,9 +71,9 @@ def _elu_default(op, self, alpha, scale, input_scale):
     tags="pointwise",
     overlap_check=("Internal", "Partial"),
 )
-def elu_(op):
+def elu_(op, self, alpha, scale, input_scale):
     """The in-place variant of ``elu``."""
-    op.variant_of(torch.ops.aten.elu.default)
+    op.returns(self.copy_(torch.ops.aten.elu(self.clone(), alpha, scale, input_scale)))
 
 
 @_lib.operator(
@@ -81,14 +96,6 @@ def _celu_default(op, self, alpha):
 
 
 @_lib.operator(
-    "celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)", tags="pointwise", overlap_check=("Internal", "Partial")
-)
-def celu_(op):
-    """The in-place variant of ``celu``."""
-    op.variant_of(torch.ops.aten.celu.default)
-
-
-@_lib.operator(
     "celu.out(Tensor self, Scalar alpha=1.0, *, Tensor(a!) out) -> Tensor(a!)",
     tags="pointwise",
     device_check="CPUScalars",
@@ -100,6 +107,15 @@ def _celu_out(op):
     op.not_implemented()
 
 
+@_lib.operator(
+    "celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)", tags="pointwise", overlap_check=("Internal", "Partial")
+)
+def celu_(op, self, alpha):
+    """`celu` in place."""
+    op.check(alpha != 0, message="ZeroDivisionError: alpha cannot be 0 for CELU")
+    op.returns(torch.ops.aten.elu_(self, alpha, 1.0, 1.0 / alpha))
+
+
 @_lib.operator("selu(Tensor self) -> Tensor", tags="pointwise")
 def selu(op, self):
     """`elu` with the constants that keep mean 0 and variance 1."""
@@ -107,9 +123,9 @@ def selu(op, self):
 
 
 @_lib.operator("selu_(Tensor(a!) self) -> Tensor(a!)", tags="pointwise", overlap_check=("Internal", "Partial"))
-def selu_(op):
-    """The in-place variant of ``selu``."""
-    op.variant_of(torch.ops.aten.selu.default)
+def selu_(op, self):
+    """`selu` in place."""
+    op.returns(torch.ops.aten.elu_(self, 1.6732632423543772, 1.0507009873554805, 1))
 
 
 @_lib.operator("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", tags="pointwise")
@@ -147,11 +163,21 @@ def _leaky_relu_out(op):
 def _hardtanh_default(op, self, min_val, max_val):
     """x moved into the range from min_val to max_val."""
     op.check(self.dtype != torch.bool, message="hardtanh(): not implemented for bool", error=NotImplementedError)
-    op.returns(
+    op.returns(like(self))
+    op.compute(
         torch.ops.aten.clamp(self, min_val, max_val)
         if self.is_floating_point()
-        else torch.ops.aten._to_copy(torch.ops.aten.clamp(self, min_val, max_val), dtype=self.dtype)
+        else torch.ops.aten._to_copy(torch.ops.aten.clamp(self, min_val, max_val), dtype=self.dtype),
+        device="any",
     )
+
+    @op.gradient
+    def _(grad):
+        return {
+            self: torch.ops.aten.where(
+                torch.ops.aten.logical_or(self <= min_val, self >= max_val), torch.ops.aten.zeros_like(grad), grad
+            )
+        }
 
 
 @_lib.operator(
@@ -159,9 +185,10 @@ def _hardtanh_default(op, self, min_val, max_val):
     tags="pointwise",
     overlap_check=("Internal", "Partial"),
 )
-def hardtanh_(op):
+def hardtanh_(op, self, min_val, max_val):
     """The in-place variant of ``hardtanh``."""
-    op.variant_of(torch.ops.aten.hardtanh.default)
+    op.check(self.dtype != torch.bool, message="hardtanh(): not implemented for bool", error=NotImplementedError)
+    op.returns(self.copy_(torch.ops.aten.hardtanh(self.clone(), min_val, max_val)))
 
 
 @_lib.operator(
@@ -183,21 +210,30 @@ def relu6(op, self):
 
 
 @_lib.operator("relu6_(Tensor(a!) self) -> Tensor(a!)", tags="pointwise", overlap_check=("Internal", "Partial"))
-def relu6_(op):
-    """The in-place variant of ``relu6``."""
-    op.variant_of(torch.ops.aten.relu6.default)
+def relu6_(op, self):
+    """`relu6` in place."""
+    op.returns(torch.ops.aten.hardtanh_(self, 0, 6))
 
 
 @_lib.operator("hardsigmoid(Tensor self) -> Tensor", tags="pointwise")
 def _hardsigmoid_default(op, self):
     """x + 3, moved into the range from 0 to 6, over 6."""
-    op.returns(torch.ops.aten.clamp(self + 3, 0, 6) / 6)
+    op.returns(like(self))
+    op.compute(torch.ops.aten.clamp(self + 3, 0, 6) / 6, device="any")
+
+    @op.gradient
+    def _(grad):
+        return {
+            self: torch.ops.aten.where(
+                torch.ops.aten.logical_and(self > -3, self < 3), grad / 6, torch.ops.aten.zeros_like(grad)
+            )
+        }
 
 
 @_lib.operator("hardsigmoid_(Tensor(a!) self) -> Tensor(a!)", tags="pointwise", overlap_check=("Internal", "Partial"))
-def hardsigmoid_(op):
+def hardsigmoid_(op, self):
     """The in-place variant of ``hardsigmoid``."""
-    op.variant_of(torch.ops.aten.hardsigmoid.default)
+    op.returns(self.copy_(torch.ops.aten.hardsigmoid(self.clone())))
 
 
 @_lib.operator(
@@ -215,13 +251,24 @@ def _hardsigmoid_out(op):
 @_lib.operator("hardswish(Tensor self) -> Tensor", tags="pointwise")
 def _hardswish_default(op, self):
     """x * hardsigmoid(x)"""
-    op.returns(self * torch.ops.aten.clamp(self + 3, 0, 6) / 6)
+    op.returns(like(self))
+    op.compute(self * torch.ops.aten.clamp(self + 3, 0, 6) / 6, device="any")
+
+    @op.gradient
+    def _(grad):
+        return {
+            self: torch.ops.aten.where(
+                self <= -3,
+                torch.ops.aten.zeros_like(grad),
+                torch.ops.aten.where(self < 3, grad * (self / 3 + 0.5), grad),
+            )
+        }
 
 
 @_lib.operator("hardswish_(Tensor(a!) self) -> Tensor(a!)", tags="pointwise", overlap_check=("Internal", "Partial"))
-def hardswish_(op):
+def hardswish_(op, self):
     """The in-place variant of ``hardswish``."""
-    op.variant_of(torch.ops.aten.hardswish.default)
+    op.returns(self.copy_(torch.ops.aten.hardswish(self.clone())))
 
 
 @_lib.operator(
@@ -239,13 +286,19 @@ def _hardswish_out(op):
 @_lib.operator("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", tags="pointwise")
 def _softplus_default(op, self, beta, threshold):
     """log(1 + exp(beta * x)) / beta; x where beta * x is above the threshold."""
-    op.returns(
+    op.returns(like(self))
+    op.compute(
         torch.ops.aten.where(
             self * beta > threshold,
             self,
             torch.ops.aten.log1p(torch.ops.aten.exp(torch.ops.aten.clamp_max(self * beta, threshold))) / beta,
-        )
+        ),
+        device="any",
     )
+
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.where(self * beta > threshold, grad, grad * torch.ops.aten.sigmoid(self * beta))}
 
 
 @_lib.operator(
@@ -281,13 +334,26 @@ def _log_sigmoid_out(op):
 @_lib.operator("mish(Tensor self) -> Tensor", tags="pointwise")
 def _mish_default(op, self):
     """x * tanh(softplus(x))"""
-    op.returns(self * torch.ops.aten.tanh(torch.ops.aten.softplus(self)))
+    op.returns(like(self))
+    op.compute(self * torch.ops.aten.tanh(torch.ops.aten.softplus(self)), device="any")
+
+    @op.gradient
+    def _(grad):
+        return {
+            self: grad
+            * (
+                torch.ops.aten.tanh(torch.ops.aten.softplus(self, 1, 20))
+                + self
+                * torch.ops.aten.sigmoid(self)
+                * (1 - torch.ops.aten.square(torch.ops.aten.tanh(torch.ops.aten.softplus(self, 1, 20))))
+            )
+        }
 
 
 @_lib.operator("mish_(Tensor(a!) self) -> Tensor(a!)", tags="pointwise", overlap_check=("Internal", "Partial"))
-def mish_(op):
+def mish_(op, self):
     """The in-place variant of ``mish``."""
-    op.variant_of(torch.ops.aten.mish.default)
+    op.returns(self.copy_(torch.ops.aten.mish(self.clone())))
 
 
 @_lib.operator(

@@ -87,7 +87,7 @@ celu: _Celu
 
 class _CeluInPlace(OpOverload):
     def __call__(op, self: Tensor, alpha: float = 1.0) -> Tensor:
-        """The in-place variant of ``celu``."""
+        """`celu` in place."""
 
 celu_: _CeluInPlace
 
@@ -99,7 +99,7 @@ selu: _Selu
 
 class _SeluInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """The in-place variant of ``selu``."""
+        """`selu` in place."""
 
 selu_: _SeluInPlace
 
@@ -163,7 +163,7 @@ relu6: _Relu6
 
 class _Relu6InPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
-        """The in-place variant of ``relu6``."""
+        """`relu6` in place."""
 
 relu6_: _Relu6InPlace
 

@@ -214,7 +214,7 @@ def _diagonal_backward_out(op):
 @_lib.operator("diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor")
 def _diagonal_copy_default(op, self, offset, dim1, dim2):
     """`diagonal`, as a copy."""
-    op.returns(torch.ops.aten.diagonal(self, offset, dim1, dim2).clone())
+    op.returns(torch.ops.aten._clone_in_rows(torch.ops.aten.diagonal(self, offset, dim1, dim2)))
 
 
 @_lib.operator(
@@ -440,7 +440,7 @@ def matrix_H(op):
 @_lib.operator("ravel(Tensor(a) self) -> Tensor(a)", variants=("function", "method"))
 def ravel(op, self):
     """One dimension, as a view where that is possible."""
-    op.returns(self.reshape([self.numel()]))
+    op.returns(self.contiguous().view([self.numel()]))
 
 
 @_lib.operator("broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", variants=("function", "method"))
@@ -480,7 +480,7 @@ def _unfold_backward_out(op):
 @_lib.operator("unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor")
 def _unfold_copy_default(op, self, dimension, size, step):
     """`unfold`, as a copy."""
-    op.returns(torch.ops.aten.unfold(self, dimension, size, step).clone())
+    op.returns(torch.ops.aten._clone_in_rows(torch.ops.aten.unfold(self, dimension, size, step)))
 
 
 @_lib.operator(
@@ -753,7 +753,7 @@ def unsafe_split_with_sizes(op):
 )
 def _narrow_copy_default(op, self, dim, start, length):
     """`narrow`, as a copy."""
-    op.returns(torch.ops.aten.narrow(self, dim, start, length).clone())
+    op.returns(torch.ops.aten._clone_in_rows(torch.ops.aten.narrow(self, dim, start, length)))
 
 
 @_lib.operator(

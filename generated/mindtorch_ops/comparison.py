@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import broadcast_shapes, can_cast, desc, empty, f64, one_of
+from mindtorch_v2.library.definitions import broadcast_shapes, can_cast, desc, empty, f64, one_of, result_type
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
@@ -91,7 +91,7 @@ def _eq_tensor_out(op):
 def _eq_scalar(op, self, other):
     """`eq` with a number."""
     out = op.returns(empty(self.shape, torch.bool, self))
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_eq_scalar"], desc(self), f64(other), desc(out))
     else:
         op.python("mindtorch_v2.kernels.numbers:eq")
@@ -112,7 +112,7 @@ def _eq__scalar(op, self, other):
         message=f"result type {torch.bool} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self)
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_eq_scalar"], desc(self), f64(other), desc(self))
     else:
         op.compute(self.copy_(torch.ops.aten.eq(self, other)), device="CPU")
@@ -210,7 +210,7 @@ def _not_equal_tensor_out(op):
 def _ne_scalar(op, self, other):
     """`ne` with a number."""
     out = op.returns(empty(self.shape, torch.bool, self))
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_ne_scalar"], desc(self), f64(other), desc(out))
     else:
         op.python("mindtorch_v2.kernels.numbers:ne")
@@ -231,7 +231,7 @@ def _ne__scalar(op, self, other):
         message=f"result type {torch.bool} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self)
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_ne_scalar"], desc(self), f64(other), desc(self))
     else:
         op.compute(self.copy_(torch.ops.aten.ne(self, other)), device="CPU")

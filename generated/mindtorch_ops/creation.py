@@ -531,7 +531,7 @@ def _copy_from_and_resize(op):
     op.not_implemented()
 
 
-@_lib.operator("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)", variants=("method",))
+@_lib.operator("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)")
 def _set__source_tensor(op, self):
     """Self made to show what `source` shows."""
     op.returns(self)
@@ -541,8 +541,7 @@ def _set__source_tensor(op, self):
 
 @_lib.operator(
     "set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, SymInt[] "
-    "stride=[]) -> Tensor(a!)",
-    variants=("method",),
+    "stride=[]) -> Tensor(a!)"
 )
 def _set__source_tensor_storage_offset(op, self):
     """Self made to show a part of `source`'s memory."""
@@ -551,7 +550,7 @@ def _set__source_tensor_storage_offset(op, self):
     op.python("mindtorch_v2.kernels.creation:set_to_part_of_tensor", device="any")
 
 
-@_lib.operator("set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)", variants=("method",))
+@_lib.operator("set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)")
 def _set__source_storage(op, self):
     """Self made to show a storage, all of it in one dimension."""
     op.returns(self)
@@ -561,8 +560,7 @@ def _set__source_storage(op, self):
 
 @_lib.operator(
     "set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, SymInt storage_offset, SymInt[] size, "
-    "SymInt[] stride=[]) -> Tensor(a!)",
-    variants=("method",),
+    "SymInt[] stride=[]) -> Tensor(a!)"
 )
 def _set__source_storage_storage_offset(op, self):
     """Self made to show a part of a storage, which grows where it must; row-major unless strides are given."""
@@ -571,7 +569,7 @@ def _set__source_storage_storage_offset(op, self):
     op.not_implemented()
 
 
-@_lib.operator("set_(Tensor(a!) self) -> Tensor(a!)", variants=("method",))
+@_lib.operator("set_(Tensor(a!) self) -> Tensor(a!)")
 def _set__default(op, self):
     """Self made empty, with memory of its own."""
     op.returns(self)

@@ -45,6 +45,7 @@ def _embedding_default(op, weight, indices, sparse):
     )
     out = op.returns(empty(indices.shape + [weight.size(1)], weight.dtype, weight))
     op.launch("CPU", _libmindtorch_cpu["mt_index_select"], desc(weight), i64(0), desc(indices), desc(out))
+    op.python("mindtorch_v2.kernels.npu_rows:embedding", device="NPU")
     op.backward(
         "mindtorch_v2.kernels.embedding:embedding_gradient",
         setup_context="mindtorch_v2.kernels.embedding:embedding_setup",
@@ -72,6 +73,7 @@ def _embedding_dense_backward_default(op, grad_output, num_weights):
     """The gradient of `embedding`'s table."""
     op.returns(empty([num_weights, grad_output.size(-1)], grad_output.dtype, grad_output))
     op.python("mindtorch_v2.kernels.embedding:embedding_dense_backward")
+    op.python("mindtorch_v2.kernels.npu_rows:embedding_dense_backward", device="NPU")
     op.backward(
         "mindtorch_v2.kernels.embedding:embedding_dense_second_gradient",
         setup_context="mindtorch_v2.kernels.embedding:embedding_dense_backward_setup",

@@ -1066,6 +1066,7 @@ def __fused_adam__tensor_lr(op):
 def __fused_adamw__default(op):
     """A step of an optimiser, for each parameter."""
     op.python("mindtorch_v2.kernels.foreach:adamw")
+    op.python("mindtorch_v2.kernels.npu_products:fused_adamw_", device="NPU")
     op.not_differentiable()
 
 

@@ -9,6 +9,7 @@ from mindtorch_v2.library import Library
 from mindtorch_v2.library.definitions import like
 
 __all__ = [
+    "_clone_in_rows",
     "alias_copy",
     "as_strided_copy",
     "as_strided_scatter",
@@ -31,10 +32,16 @@ __all__ = [
 _lib = Library("aten", "FRAGMENT")
 
 
+@_lib.operator("_clone_in_rows(Tensor self) -> Tensor")
+def _clone_in_rows(op):
+    """A copy whose elements lie in the order of the dimensions, whatever the tensor's own."""
+    op.python("mindtorch_v2.kernels.functional:clone_in_rows", device="any")
+
+
 @_lib.operator("view_copy(Tensor self, SymInt[] size) -> Tensor")
 def _view_copy_default(op, self, size):
     """`view`, as a copy."""
-    op.returns(self.reshape(size).clone())
+    op.returns(torch.ops.aten._clone_in_rows(self.reshape(size)))
 
 
 @_lib.operator(
@@ -51,7 +58,7 @@ def _view_copy_out(op):
 @_lib.operator("as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor")
 def _as_strided_copy_default(op, self, size, stride, storage_offset):
     """`as_strided`, as a copy."""
-    op.returns(self.as_strided(size, stride, storage_offset).clone())
+    op.returns(torch.ops.aten._clone_in_rows(self.as_strided(size, stride, storage_offset)))
 
 
 @_lib.operator(
@@ -69,7 +76,7 @@ def _as_strided_copy_out(op):
 @_lib.operator("transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor")
 def _transpose_copy_int(op, self, dim0, dim1):
     """`transpose`, as a copy."""
-    op.returns(self.transpose(dim0, dim1).clone())
+    op.returns(torch.ops.aten._clone_in_rows(self.transpose(dim0, dim1)))
 
 
 @_lib.operator(
@@ -86,7 +93,7 @@ def _transpose_copy_int_out(op):
 @_lib.operator("t_copy(Tensor self) -> Tensor")
 def _t_copy_default(op, self):
     """`t`, as a copy."""
-    op.returns(self.t().clone())
+    op.returns(torch.ops.aten._clone_in_rows(self.t()))
 
 
 @_lib.operator(
@@ -103,7 +110,7 @@ def _t_copy_out(op):
 @_lib.operator("permute_copy(Tensor self, int[] dims) -> Tensor")
 def _permute_copy_default(op, self, dims):
     """`permute`, as a copy."""
-    op.returns(self.permute(dims).clone())
+    op.returns(torch.ops.aten._clone_in_rows(self.permute(dims)))
 
 
 @_lib.operator(
@@ -120,7 +127,7 @@ def _permute_copy_out(op):
 @_lib.operator("expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor")
 def _expand_copy_default(op, self, size, implicit):
     """`expand`, as a copy."""
-    op.returns(self.expand(size, implicit=implicit).clone())
+    op.returns(torch.ops.aten._clone_in_rows(self.expand(size, implicit=implicit)))
 
 
 @_lib.operator(
@@ -137,7 +144,7 @@ def _expand_copy_out(op):
 @_lib.operator("select_copy.int(Tensor self, int dim, SymInt index) -> Tensor")
 def _select_copy_int(op, self, dim, index):
     """`select`, as a copy."""
-    op.returns(self.select(dim, index).clone())
+    op.returns(torch.ops.aten._clone_in_rows(self.select(dim, index)))
 
 
 @_lib.operator(
@@ -156,7 +163,7 @@ def _select_copy_int_out(op):
 )
 def _slice_copy_tensor(op, self, dim, start, end, step):
     """`slice`, as a copy."""
-    op.returns(self.slice(dim, start, end, step).clone())
+    op.returns(torch.ops.aten._clone_in_rows(self.slice(dim, start, end, step)))
 
 
 @_lib.operator(
@@ -174,7 +181,7 @@ def _slice_copy_tensor_out(op):
 @_lib.operator("squeeze_copy(Tensor self) -> Tensor")
 def _squeeze_copy_default(op, self):
     """`squeeze`, as a copy."""
-    op.returns(self.squeeze().clone())
+    op.returns(torch.ops.aten._clone_in_rows(self.squeeze()))
 
 
 @_lib.operator(
@@ -191,7 +198,7 @@ def _squeeze_copy_out(op):
 @_lib.operator("squeeze_copy.dim(Tensor self, int dim) -> Tensor")
 def _squeeze_copy_dim(op, self, dim):
     """`squeeze`, as a copy."""
-    op.returns(self.squeeze(dim).clone())
+    op.returns(torch.ops.aten._clone_in_rows(self.squeeze(dim)))
 
 
 @_lib.operator(
@@ -208,7 +215,7 @@ def _squeeze_copy_dim_out(op):
 @_lib.operator("squeeze_copy.dims(Tensor self, int[] dim) -> Tensor")
 def _squeeze_copy_dims(op, self, dim):
     """`squeeze`, as a copy."""
-    op.returns(self.squeeze(dim).clone())
+    op.returns(torch.ops.aten._clone_in_rows(self.squeeze(dim)))
 
 
 @_lib.operator(
@@ -225,7 +232,7 @@ def _squeeze_copy_dims_out(op):
 @_lib.operator("unsqueeze_copy(Tensor self, int dim) -> Tensor")
 def _unsqueeze_copy_default(op, self, dim):
     """`unsqueeze`, as a copy."""
-    op.returns(self.unsqueeze(dim).clone())
+    op.returns(torch.ops.aten._clone_in_rows(self.unsqueeze(dim)))
 
 
 @_lib.operator(
@@ -242,7 +249,7 @@ def _unsqueeze_copy_out(op):
 @_lib.operator("alias_copy(Tensor self) -> Tensor")
 def _alias_copy_default(op, self):
     """`alias`, as a copy."""
-    op.returns(self.clone())
+    op.returns(torch.ops.aten._clone_in_rows(self))
 
 
 @_lib.operator(
@@ -278,7 +285,7 @@ def _detach_copy_out(op):
 @_lib.operator("view_as_real_copy(Tensor self) -> Tensor")
 def _view_as_real_copy_default(op, self):
     """`view_as_real`, as a copy."""
-    op.returns(torch.ops.aten.view_as_real(self).clone())
+    op.returns(torch.ops.aten._clone_in_rows(torch.ops.aten.view_as_real(self)))
 
 
 @_lib.operator(
@@ -295,7 +302,7 @@ def _view_as_real_copy_out(op):
 @_lib.operator("view_as_complex_copy(Tensor self) -> Tensor")
 def _view_as_complex_copy_default(op, self):
     """`view_as_complex`, as a copy."""
-    op.returns(torch.ops.aten.view_as_complex(self).clone())
+    op.returns(torch.ops.aten._clone_in_rows(torch.ops.aten.view_as_complex(self)))
 
 
 @_lib.operator(

@@ -8,6 +8,7 @@ from mindtorch_v2 import Tensor
 from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 
 __all__ = [
+    "_clone_in_rows",
     "alias_copy",
     "as_strided_copy",
     "as_strided_scatter",
@@ -26,6 +27,12 @@ __all__ = [
     "view_as_real_copy",
     "view_copy",
 ]
+
+class _CloneInRows(OpOverload):
+    def __call__(op, self: Tensor) -> Tensor:
+        """A copy whose elements lie in the order of the dimensions, whatever the tensor's own."""
+
+_clone_in_rows: _CloneInRows
 
 class _ViewCopyDefault(OpOverload):
     def __call__(op, self: Tensor, size: Sequence[int]) -> Tensor: ...

@@ -52,12 +52,15 @@ def _mm_default(op, self, mat2):
         op.python("mindtorch_v2.kernels.complex:matmul")
     else:
         op.launch("CPU", _libmindtorch_cpu["mt_matmul"], desc(self), desc(mat2), desc(out))
+    op.python("mindtorch_v2.kernels.npu_products:mm", device="NPU")
 
     @op.gradient
     def _(grad):
         return {
             self: grad.mm((torch.ops.aten.conj_physical(mat2) if self.is_complex() else mat2).t()),
-            mat2: (torch.ops.aten.conj_physical(self) if self.is_complex() else self).t().mm(grad),
+            mat2: (torch.ops.aten.conj_physical(self) if self.is_complex() else self).t().mm(grad)
+            if none_of(mat2.t().is_contiguous())
+            else grad.t().mm(torch.ops.aten.conj_physical(self) if self.is_complex() else self).t(),
         }
 
 
@@ -93,6 +96,7 @@ def _bmm_default(op, self, mat2):
         op.python("mindtorch_v2.kernels.complex:matmul")
     else:
         op.launch("CPU", _libmindtorch_cpu["mt_matmul"], desc(self), desc(mat2), desc(out))
+    op.python("mindtorch_v2.kernels.npu_products:bmm", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -151,17 +155,26 @@ def _addmm_default(op, self, mat1, mat2, beta, alpha):
         )
     else:
         op.python("mindtorch_v2.kernels.numbers:addmm")
+    op.python("mindtorch_v2.kernels.npu_products:addmm", device="NPU")
 
     @op.gradient
     def _(grad):
         return {
-            self: grad * beta
+            self: grad
+            if beta == 1
+            else grad * beta
             if none_of(grad.is_complex())
             else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * beta),
-            mat1: grad.mm(mat2.t()) * alpha
+            mat1: grad.mm(mat2.t())
+            if all_of(alpha == 1, none_of(grad.is_complex()))
+            else grad.mm(mat2.t()) * alpha
             if none_of(grad.is_complex())
             else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad).mm(mat2.t()) * alpha),
-            mat2: mat1.t().mm(grad) * alpha
+            mat2: grad.t().mm(mat1).t()
+            if all_of(alpha == 1, mat2.t().is_contiguous(), none_of(grad.is_complex()))
+            else mat1.t().mm(grad)
+            if all_of(alpha == 1, none_of(grad.is_complex()))
+            else mat1.t().mm(grad) * alpha
             if none_of(grad.is_complex())
             else torch.ops.aten.conj_physical(mat1.t().mm(torch.ops.aten.conj_physical(grad)) * alpha),
         }

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import all_of, any_of, desc, i64, like, maximum, none_of
+from mindtorch_v2.library.definitions import all_of, any_of, desc, empty, i64, like, maximum, none_of
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
@@ -60,6 +60,7 @@ def _softmax(op, self, dim, half_to_float):
     op.check(none_of(half_to_float), message="softmax with half to float conversion is not supported on CPU")
     out = op.returns(like(self))
     op.launch("CPU", _libmindtorch_cpu["mt_softmax"], desc(self), desc(out), i64(dim))
+    op.python("mindtorch_v2.kernels.npu_rows:softmax", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -101,6 +102,7 @@ def _softmax_backward_data(op, grad_output, output, dim, input_dtype):
         )
     )
     op.launch("CPU", _libmindtorch_cpu["mt_softmax_backward"], desc(grad_output), desc(output), desc(out), i64(dim))
+    op.python("mindtorch_v2.kernels.npu_rows:softmax_backward", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -149,6 +151,7 @@ def _log_softmax(op, self, dim, half_to_float):
     op.check(none_of(half_to_float), message="softmax with half to float conversion is not supported on CPU")
     out = op.returns(like(self))
     op.launch("CPU", _libmindtorch_cpu["mt_log_softmax"], desc(self), desc(out), i64(dim))
+    op.python("mindtorch_v2.kernels.npu_rows:log_softmax", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -183,6 +186,7 @@ def _log_softmax_backward_data(op, grad_output, output, dim, input_dtype):
         )
     )
     op.launch("CPU", _libmindtorch_cpu["mt_log_softmax_backward"], desc(grad_output), desc(output), desc(out), i64(dim))
+    op.python("mindtorch_v2.kernels.npu_rows:log_softmax_backward", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -214,10 +218,55 @@ def mse_loss(op, self, target, reduction):
     "output, Tensor total_weight)",
     device_check="ExactSame",
 )
-def nll_loss_forward(op):
+def nll_loss_forward(op, self, target, weight, reduction, ignore_index):
     """The negative of each row's element at its target, weighted and reduced; and the weights' sum."""
-    op.python("mindtorch_v2.kernels.nn:nll_loss_forward")
-    op.python("mindtorch_v2.kernels.nn:nll_loss_fake", device="Meta")
+    op.check(
+        any_of(target.dtype == torch.int64, target.dtype == torch.uint8),
+        message=f"expected target dtype to be Long or Byte, but got {target.dtype}",
+    )
+    op.check(any_of(self.dim() == 1, self.dim() == 2), message="input tensor should be 1D or 2D")
+    op.check(target.dim() <= 1, message="0D or 1D target tensor expected, multi-target not supported")
+    op.check(
+        any_of(self.dim() == 1, target.shape == self.shape[:1]),
+        message=f"size mismatch (got input: {self.shape}, target: {target.shape})",
+    )
+    op.check(
+        any_of(self.dim() == 2, target.dim() == 0, target.size(0) == 1),
+        message=f"For 1D input, 1D target must have size 1, but got target size: {target.size(0)}",
+        error=ValueError,
+    )
+    value = self.shape if weight is None else weight.shape
+    op.check(
+        weight is None or weight.shape == self.shape[-1:],
+        message=(
+            f"weight tensor should be defined either for all {self.size(-1)} classes or no classes but got weight "
+            f"tensor of shape: {value}"
+        ),
+    )
+    value_ = self.dtype if weight is None else weight.dtype
+    op.check(
+        weight is None or weight.dtype == self.dtype,
+        message=f"expected scalar type {self.dtype} but found {value_}: weight has the input's dtype",
+    )
+    output, total_weight = op.returns(
+        empty(target.shape if all_of(reduction == 0, self.dim() == 2) else [], self.dtype, self),
+        empty([], self.dtype, self),
+    )
+    if self.dim() == 2:
+        op.launch(
+            "CPU",
+            _libmindtorch_cpu["mt_nll_loss"],
+            desc(self),
+            desc(target),
+            desc(self if weight is None else weight),
+            desc(output),
+            desc(total_weight),
+            i64(0 if weight is None else 1),
+            i64(reduction),
+            i64(ignore_index),
+        )
+    else:
+        op.python("mindtorch_v2.kernels.nn:nll_loss_forward")
     op.backward("mindtorch_v2.kernels.nn:nll_loss_gradient", setup_context="mindtorch_v2.kernels.nn:nll_loss_setup")
 
 

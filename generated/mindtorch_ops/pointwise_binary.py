@@ -83,7 +83,9 @@ def _add_tensor(op, self, other, alpha):
     def _(grad):
         return {
             self: grad,
-            other: grad * alpha
+            other: grad
+            if alpha == 1
+            else grad * alpha
             if none_of(grad.is_complex())
             else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * alpha),
         }
@@ -107,7 +109,7 @@ def _add_out(op):
 def _add_scalar(op, self, other, alpha):
     """`add` with a number."""
     out = op.returns(empty(self.shape, result_type(self, other), self))
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_add_scalar"], desc(self), f64(other), desc(out), f64(alpha))
     else:
         op.python("mindtorch_v2.kernels.numbers:add")
@@ -132,7 +134,7 @@ def _add__scalar(op, self, other, alpha):
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self)
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_add_scalar"], desc(self), f64(other), desc(self), f64(alpha))
     else:
         op.compute(self.copy_(torch.ops.aten.add(self, other, alpha)), device="CPU")
@@ -177,7 +179,9 @@ def _add__tensor(op, self, other, alpha):
     def _(grad):
         return {
             self: grad,
-            other: grad * alpha
+            other: grad
+            if alpha == 1
+            else grad * alpha
             if none_of(grad.is_complex())
             else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * alpha),
         }
@@ -199,7 +203,9 @@ def _sub_tensor(op, self, other, alpha):
     def _(grad):
         return {
             self: grad,
-            other: -(
+            other: -grad
+            if alpha == 1
+            else -(
                 grad * alpha
                 if none_of(grad.is_complex())
                 else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * alpha)
@@ -228,7 +234,9 @@ def _sub__tensor(op, self, other, alpha):
     def _(grad):
         return {
             self: grad,
-            other: -(
+            other: -grad
+            if alpha == 1
+            else -(
                 grad * alpha
                 if none_of(grad.is_complex())
                 else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * alpha)
@@ -287,10 +295,14 @@ def _subtract_out(op):
 def _sub_scalar(op, self, other, alpha):
     """`sub` with a number."""
     out = op.returns(empty(self.shape, result_type(self, other), self))
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if all_of(
+        one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    ):
         op.launch("CPU", _libmindtorch_cpu["mt_sub_scalar"], desc(self), f64(other), desc(out), f64(alpha))
     else:
         op.python("mindtorch_v2.kernels.numbers:sub")
+    op.python("mindtorch_v2.kernels.npu:sub_scalar", device="NPU")
     op.python("mindtorch_v2.kernels.numbers:sub", device="any")
 
     @op.gradient
@@ -311,10 +323,14 @@ def _sub__scalar(op, self, other, alpha):
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self)
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if all_of(
+        one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    ):
         op.launch("CPU", _libmindtorch_cpu["mt_sub_scalar"], desc(self), f64(other), desc(self), f64(alpha))
     else:
         op.compute(self.copy_(torch.ops.aten.sub(self, other, alpha)), device="CPU")
+    op.compute(self.copy_(torch.ops.aten.sub(self, other, alpha)), device="NPU")
     op.compute(self.copy_(torch.ops.aten.sub(self, other, alpha)), device="any")
 
     @op.gradient
@@ -365,7 +381,10 @@ def _rsub_tensor_out(op):
 def _rsub_scalar(op, self, other, alpha):
     """other - alpha * self, for a number."""
     out = op.returns(empty(self.shape, result_type(self, other), self))
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if all_of(
+        one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    ):
         op.launch("CPU", _libmindtorch_cpu["mt_rsub_scalar"], desc(self), f64(other), desc(out), f64(alpha))
     else:
         op.python("mindtorch_v2.kernels.numbers:rsub")
@@ -374,7 +393,9 @@ def _rsub_scalar(op, self, other, alpha):
     @op.gradient
     def _(grad):
         return {
-            self: -(
+            self: -grad
+            if alpha == 1
+            else -(
                 grad * alpha
                 if none_of(grad.is_complex())
                 else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * alpha)
@@ -476,7 +497,7 @@ def _multiply_out(op):
 def _mul_scalar(op, self, other):
     """`mul` with a number."""
     out = op.returns(empty(self.shape, result_type(self, other), self))
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_mul_scalar"], desc(self), f64(other), desc(out))
     else:
         op.python("mindtorch_v2.kernels.numbers:mul")
@@ -624,11 +645,18 @@ def _true_divide_out(op):
 @_lib.operator("div.Scalar(Tensor self, Scalar other) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _div_scalar(op, self, other):
     """`div` with a number."""
-    out = op.returns(empty(self.shape, result_type(self, 1.0), self))
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    out = op.returns(
+        empty(
+            self.shape,
+            result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0),
+            self,
+        )
+    )
+    if one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_div_scalar"], desc(self), f64(other), desc(out))
     else:
         op.python("mindtorch_v2.kernels.numbers:div")
+    op.python("mindtorch_v2.kernels.npu:div_scalar", device="NPU")
     op.python("mindtorch_v2.kernels.numbers:div", device="any")
 
     @op.gradient
@@ -648,15 +676,17 @@ def _div_scalar(op, self, other):
 )
 def _div__scalar(op, self, other):
     """The in-place variant of ``div.Scalar``."""
+    value = result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0)
     op.check(
-        can_cast(result_type(self, 1.0), self.dtype),
-        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
+        can_cast(value, self.dtype),
+        message=f"result type {value} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self)
-    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if one_of(result_type(self, other), torch.float16, torch.bfloat16, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_div_scalar"], desc(self), f64(other), desc(self))
     else:
         op.compute(self.copy_(torch.ops.aten.div(self, other)), device="CPU")
+    op.compute(self.copy_(torch.ops.aten.div(self, other)), device="NPU")
     op.compute(self.copy_(torch.ops.aten.div(self, other)), device="any")
 
     @op.gradient
@@ -1292,9 +1322,11 @@ def _pow_tensor_tensor_out(op):
 def _pow_tensor_scalar(op, self, exponent):
     """self to the power of a number."""
     out = op.returns(empty(self.shape, result_type(self, exponent), self))
-    if all_of(one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64), exponent == 2):
+    if all_of(
+        one_of(result_type(self, exponent), torch.float16, torch.bfloat16, torch.float32, torch.float64), exponent == 2
+    ):
         op.launch("CPU", _libmindtorch_cpu["mt_square"], desc(self), desc(out))
-    elif one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    elif one_of(result_type(self, exponent), torch.float16, torch.bfloat16, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_pow_scalar"], desc(self), f64(exponent), desc(out))
     else:
         op.python("mindtorch_v2.kernels.numbers:pow")
@@ -1329,7 +1361,7 @@ def _pow_tensor_scalar_out(op):
 def _pow_scalar(op, self, exponent):
     """A number to the power of a tensor."""
     out = op.returns(empty(exponent.shape, result_type(exponent, self), exponent))
-    if absolute(self) <= 9007199254740992:
+    if all_of(none_of(result_type(exponent, self).is_complex), absolute(self) <= 9007199254740992):
         op.launch("CPU", _libmindtorch_cpu["mt_rpow_scalar"], desc(exponent), f64(self), desc(out))
     else:
         op.python("mindtorch_v2.kernels.numbers:pow_of")
@@ -1477,7 +1509,14 @@ def _atan2_default(op, self, other):
 
     @op.gradient
     def _(grad):
-        return {self: grad * other / (self * self + other * other), other: -grad * self / (self * self + other * other)}
+        return {
+            self: grad
+            * other
+            * (self * self + other * other).reciprocal().masked_fill((self * self + other * other).eq(0), 0),
+            other: -grad
+            * self
+            * (self * self + other * other).reciprocal().masked_fill((self * self + other * other).eq(0), 0),
+        }
 
 
 @_lib.operator(

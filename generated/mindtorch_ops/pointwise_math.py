@@ -51,6 +51,7 @@ __all__ = [
     "erfinv",
     "erfinv_",
     "float_power",
+    "float_power_",
     "fmax",
     "fmin",
     "frac",
@@ -1769,9 +1770,7 @@ def _ldexp_out(op):
 
 
 @_lib.operator(
-    "ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-    variants=("function", "method"),
-    overlap_check=("Internal", "Partial"),
+    "ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)", variants=("function", "method"), overlap_check=("Internal",)
 )
 def ldexp_(op, self, other):
     """`ldexp` in place."""
@@ -1890,6 +1889,42 @@ def _float_power_tensor_scalar_out(op):
     """The out variant of ``float_power.Tensor_Scalar``."""
     op.variant_of(torch.ops.aten.float_power.Tensor_Scalar)
     op.not_implemented()
+
+
+@_lib.operator(
+    "float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _float_power__tensor(op, self, exponent):
+    """self to the power of exponent, in float64, which self must hold."""
+    op.check(
+        self.dtype == promote_types(promote_types(self.dtype, exponent.dtype), torch.float64),
+        message=(
+            f"the base given to float_power_ has dtype {self.dtype} but the operation's result requires dtype "
+            f"{promote_types(promote_types(self.dtype, exponent.dtype), torch.float64)}"
+        ),
+    )
+    op.returns(self.copy_(self.pow_(torch.ops.aten._to_copy(exponent, dtype=self.dtype))))
+
+
+@_lib.operator(
+    "float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
+    tags="pointwise",
+    variants=("method",),
+    overlap_check=("Internal", "Partial"),
+)
+def _float_power__scalar(op, self, exponent):
+    """self to the power of a number, in float64, which self must hold."""
+    op.check(
+        self.dtype == promote_types(result_type(self, exponent), torch.float64),
+        message=(
+            f"the base given to float_power_ has dtype {self.dtype} but the operation's result requires dtype "
+            f"{promote_types(result_type(self, exponent), torch.float64)}"
+        ),
+    )
+    op.returns(self.copy_(self.pow_(exponent)))
 
 
 @_lib.operator("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor", tags="pointwise")
@@ -2325,6 +2360,7 @@ ldexp = torch.ops.aten.ldexp
 frexp = torch.ops.aten.frexp
 nan_to_num = torch.ops.aten.nan_to_num
 float_power = torch.ops.aten.float_power
+float_power_ = torch.ops.aten.float_power_
 gcd = torch.ops.aten.gcd
 lcm = torch.ops.aten.lcm
 bitwise_left_shift = torch.ops.aten.bitwise_left_shift

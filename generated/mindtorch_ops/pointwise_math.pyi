@@ -35,6 +35,7 @@ __all__ = [
     "erfinv",
     "erfinv_",
     "float_power",
+    "float_power_",
     "fmax",
     "fmin",
     "frac",
@@ -1403,6 +1404,26 @@ class _FloatPower(_FloatPowerOverloads):
         """The out variant of ``float_power.Scalar``."""
 
 float_power: _FloatPower
+
+class _FloatPowerInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, exponent: Tensor) -> Tensor: ...
+
+class _FloatPowerInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, exponent: float) -> Tensor: ...
+
+class _FloatPowerInPlaceOverloads(OpOverloadPacket):
+    Tensor: _FloatPowerInPlaceTensor
+    Scalar: _FloatPowerInPlaceScalar
+
+class _FloatPowerInPlace(_FloatPowerInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, exponent: Tensor) -> Tensor:
+        """self to the power of exponent, in float64, which self must hold."""
+    @overload
+    def __call__(op, self: Tensor, exponent: float) -> Tensor:
+        """self to the power of a number, in float64, which self must hold."""
+
+float_power_: _FloatPowerInPlace
 
 class _GcdDefault(OpOverload):
     def __call__(op, self: Tensor, other: Tensor) -> Tensor: ...

@@ -69,6 +69,7 @@ def _addcmul_default(op, self, tensor1, tensor2, value):
         )
     else:
         op.python("mindtorch_v2.kernels.numbers:addcmul")
+    op.python("mindtorch_v2.kernels.npu:addcmul", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -106,6 +107,7 @@ def addcmul_(op, self, tensor1, tensor2, value):
         )
     else:
         op.compute(self.copy_(torch.ops.aten.addcmul(self, tensor1, tensor2, value=value)), device="CPU")
+    op.compute(self.copy_(torch.ops.aten.addcmul(self, tensor1, tensor2, value=value)), device="NPU")
 
     @op.gradient
     def _(grad):
@@ -159,6 +161,7 @@ def _addcdiv_default(op, self, tensor1, tensor2, value):
         op.launch(
             "CPU", _libmindtorch_cpu["mt_addcdiv"], desc(self), desc(tensor1), desc(tensor2), desc(out), f64(value)
         )
+    op.python("mindtorch_v2.kernels.npu:addcdiv", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -204,6 +207,7 @@ def addcdiv_(op, self, tensor1, tensor2, value):
         op.launch(
             "CPU", _libmindtorch_cpu["mt_addcdiv"], desc(self), desc(tensor1), desc(tensor2), desc(self), f64(value)
         )
+    op.compute(self.copy_(torch.ops.aten.addcdiv(self, tensor1, tensor2, value=value)), device="NPU")
 
     @op.gradient
     def _(grad):
@@ -778,10 +782,23 @@ def _clamp_min_out(op):
     op.not_implemented()
 
 
-@_lib.operator("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", tags="pointwise", variants=("function", "method"))
+@_lib.operator(
+    "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
+    tags="pointwise",
+    variants=("function", "method"),
+    device_check="CPUScalars",
+)
 def _clamp_min_tensor(op, self, min):
     """Each element, at least that of `min`."""
-    op.returns(torch.ops.aten.maximum(self, min))
+    op.returns(broadcast(self, min))
+    op.compute(torch.ops.aten.maximum(self, min), device="any")
+
+    @op.gradient
+    def _(grad):
+        return {
+            self: torch.ops.aten.where(self >= min, grad, torch.ops.aten.zeros_like(grad)),
+            min: torch.ops.aten.where(self < min, grad, torch.ops.aten.zeros_like(grad)),
+        }
 
 
 @_lib.operator(
@@ -790,9 +807,13 @@ def _clamp_min_tensor(op, self, min):
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
 )
-def _clamp_min__tensor(op):
+def _clamp_min__tensor(op, self, min):
     """The in-place variant of ``clamp_min.Tensor``."""
-    op.variant_of(torch.ops.aten.clamp_min.Tensor)
+    op.check(
+        can_cast(result_type(self, min), self.dtype),
+        message=f"result type {result_type(self, min)} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self.copy_(torch.ops.aten.clamp_min(self.clone(), min)))
 
 
 @_lib.operator(
@@ -836,10 +857,23 @@ def _clamp_max_out(op):
     op.not_implemented()
 
 
-@_lib.operator("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", tags="pointwise", variants=("function", "method"))
+@_lib.operator(
+    "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
+    tags="pointwise",
+    variants=("function", "method"),
+    device_check="CPUScalars",
+)
 def _clamp_max_tensor(op, self, max):
     """Each element, at most that of `max`."""
-    op.returns(torch.ops.aten.minimum(self, max))
+    op.returns(broadcast(self, max))
+    op.compute(torch.ops.aten.minimum(self, max), device="any")
+
+    @op.gradient
+    def _(grad):
+        return {
+            self: torch.ops.aten.where(self <= max, grad, torch.ops.aten.zeros_like(grad)),
+            max: torch.ops.aten.where(self > max, grad, torch.ops.aten.zeros_like(grad)),
+        }
 
 
 @_lib.operator(
@@ -848,9 +882,13 @@ def _clamp_max_tensor(op, self, max):
     variants=("function", "method"),
     overlap_check=("Internal", "Partial"),
 )
-def _clamp_max__tensor(op):
+def _clamp_max__tensor(op, self, max):
     """The in-place variant of ``clamp_max.Tensor``."""
-    op.variant_of(torch.ops.aten.clamp_max.Tensor)
+    op.check(
+        can_cast(result_type(self, max), self.dtype),
+        message=f"result type {result_type(self, max)} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self.copy_(torch.ops.aten.clamp_max(self.clone(), max)))
 
 
 @_lib.operator(

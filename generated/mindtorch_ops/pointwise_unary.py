@@ -79,6 +79,7 @@ __all__ = [
     "sign",
     "sign_",
     "silu",
+    "silu_",
     "silu_backward",
     "sin",
     "sin_",
@@ -209,6 +210,7 @@ def _abs_default(op, self):
         op.launch("CPU", _libmindtorch_cpu["mt_magnitude"], desc(self), desc(out))
     else:
         op.launch("CPU", _libmindtorch_cpu["mt_abs"], desc(self), desc(out))
+    op.python("mindtorch_v2.kernels.npu:abs", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -322,6 +324,7 @@ def _square_default(op, self):
     """The square of each element."""
     out = op.returns(empty(self.shape, result_type(self, 2), self))
     op.launch("CPU", _libmindtorch_cpu["mt_square"], desc(self), desc(out))
+    op.python("mindtorch_v2.kernels.npu:square", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -804,6 +807,7 @@ def _log_default(op, self):
     """The natural logarithm of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_log"], desc(self), desc(out))
+    op.python("mindtorch_v2.kernels.npu:log", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -974,6 +978,7 @@ def _sqrt_default(op, self):
     """The square root of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_sqrt"], desc(self), desc(out))
+    op.python("mindtorch_v2.kernels.npu:sqrt", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -994,6 +999,7 @@ def sqrt_(op, self):
     )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_sqrt"], desc(self), desc(self))
+    op.compute(self.copy_(torch.ops.aten.sqrt(self)), device="NPU")
 
     @op.gradient
     def _(grad):
@@ -1017,6 +1023,7 @@ def _rsqrt_default(op, self):
     """1 / sqrt(x) of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_rsqrt"], desc(self), desc(out))
+    op.python("mindtorch_v2.kernels.npu:rsqrt", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -1043,6 +1050,7 @@ def rsqrt_(op, self):
     )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_rsqrt"], desc(self), desc(self))
+    op.compute(self.copy_(torch.ops.aten.rsqrt(self)), device="NPU")
 
     @op.gradient
     def _(grad):
@@ -1072,6 +1080,7 @@ def _reciprocal_default(op, self):
     """1 / x of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_reciprocal"], desc(self), desc(out))
+    op.python("mindtorch_v2.kernels.npu:reciprocal", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -1098,6 +1107,7 @@ def reciprocal_(op, self):
     )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_reciprocal"], desc(self), desc(self))
+    op.compute(self.copy_(torch.ops.aten.reciprocal(self)), device="NPU")
 
     @op.gradient
     def _(grad):
@@ -1127,6 +1137,7 @@ def _sigmoid_default(op, self):
     """1 / (1 + exp(-x)) of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_sigmoid"], desc(self), desc(out))
+    op.python("mindtorch_v2.kernels.npu:sigmoid", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -1151,6 +1162,7 @@ def sigmoid_(op, self):
     )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_sigmoid"], desc(self), desc(self))
+    op.compute(self.copy_(torch.ops.aten.sigmoid(self)), device="NPU")
 
     @op.gradient
     def _(grad):
@@ -1196,6 +1208,7 @@ def _tanh_default(op, self):
     """The hyperbolic tangent of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_tanh"], desc(self), desc(out))
+    op.python("mindtorch_v2.kernels.npu:tanh", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -1220,6 +1233,7 @@ def tanh_(op, self):
     )
     op.returns(self)
     op.launch("CPU", _libmindtorch_cpu["mt_tanh"], desc(self), desc(self))
+    op.compute(self.copy_(torch.ops.aten.tanh(self)), device="NPU")
 
     @op.gradient
     def _(grad):
@@ -1734,6 +1748,7 @@ def _silu_default(op, self):
     """x * sigmoid(x) of each element."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
     op.launch("CPU", _libmindtorch_cpu["mt_silu"], desc(self), desc(out))
+    op.python("mindtorch_v2.kernels.npu:silu", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -1742,6 +1757,16 @@ def _silu_default(op, self):
             if none_of(self.is_complex())
             else grad * torch.ops.aten.conj_physical(self.sigmoid() * (1 + self * (1 - self.sigmoid())))
         }
+
+
+@_lib.operator("silu_(Tensor(a!) self) -> Tensor(a!)", tags="pointwise", overlap_check=("Internal", "Partial"))
+def silu_(op, self):
+    """The in-place variant of ``silu``."""
+    op.check(
+        can_cast(result_type(self, 1.0), self.dtype),
+        message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
+    )
+    op.returns(self.copy_(torch.ops.aten.silu(self.clone())))
 
 
 @_lib.operator(
@@ -1768,6 +1793,7 @@ def _gelu_default(op, self, approximate):
         op.launch("CPU", _libmindtorch_cpu["mt_gelu_tanh"], desc(self), desc(out))
     else:
         op.launch("CPU", _libmindtorch_cpu["mt_gelu"], desc(self), desc(out))
+    op.python("mindtorch_v2.kernels.npu:gelu", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -1932,6 +1958,7 @@ def sigmoid_backward(op, grad_output, output):
     """The gradient of `sigmoid` from its output."""
     out = op.returns(broadcast(grad_output, output))
     op.launch("CPU", _libmindtorch_cpu["mt_sigmoid_backward"], desc(grad_output), desc(output), desc(out))
+    op.python("mindtorch_v2.kernels.npu:sigmoid_backward", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -1948,6 +1975,7 @@ def tanh_backward(op, grad_output, output):
     """The gradient of `tanh` from its output."""
     out = op.returns(broadcast(grad_output, output))
     op.launch("CPU", _libmindtorch_cpu["mt_tanh_backward"], desc(grad_output), desc(output), desc(out))
+    op.python("mindtorch_v2.kernels.npu:tanh_backward", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -1959,6 +1987,7 @@ def silu_backward(op, grad_output, self):
     """The gradient of `silu` from its input."""
     out = op.returns(broadcast(grad_output, self))
     op.launch("CPU", _libmindtorch_cpu["mt_silu_backward"], desc(grad_output), desc(self), desc(out))
+    op.python("mindtorch_v2.kernels.npu:silu_backward", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -1984,6 +2013,7 @@ def gelu_backward(op, grad_output, self, approximate):
         op.launch("CPU", _libmindtorch_cpu["mt_gelu_tanh_backward"], desc(grad_output), desc(self), desc(out))
     else:
         op.launch("CPU", _libmindtorch_cpu["mt_gelu_backward"], desc(grad_output), desc(self), desc(out))
+    op.python("mindtorch_v2.kernels.npu:gelu_backward", device="NPU")
     op.backward(
         "mindtorch_v2.kernels.activation:gelu_backward_backward",
         setup_context="mindtorch_v2.kernels.activation:gelu_backward_setup",

@@ -76,6 +76,7 @@ __all__ = [
     "sign",
     "sign_",
     "silu",
+    "silu_",
     "silu_backward",
     "sin",
     "sin_",
@@ -1183,6 +1184,12 @@ class _Silu(_SiluOverloads):
         """The out variant of ``silu``."""
 
 silu: _Silu
+
+class _SiluInPlace(OpOverload):
+    def __call__(op, self: Tensor) -> Tensor:
+        """The in-place variant of ``silu``."""
+
+silu_: _SiluInPlace
 
 class _GeluDefault(OpOverload):
     def __call__(op, self: Tensor, *, approximate: str = "none") -> Tensor: ...

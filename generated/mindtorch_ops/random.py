@@ -22,6 +22,10 @@ from mindtorch_v2.library.definitions import (
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
+    "_dirichlet_grad",
+    "_sample_dirichlet",
+    "_standard_gamma",
+    "_standard_gamma_grad",
     "bernoulli",
     "bernoulli_",
     "binomial",
@@ -701,6 +705,50 @@ def binomial(op, count, prob, generator):
     op.check(count.dtype == prob.dtype, message=f"Found dtype {prob.dtype} but expected {count.dtype}")
     out = op.returns(empty(broadcast_shapes(count.shape, prob.shape), count.dtype, count))
     op.launch("CPU", _libmindtorch_cpu["mt_binomial"], desc(count), desc(prob), desc(out), rng(generator))
+    op.not_implemented()
+
+
+@_lib.operator("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", tags="nondeterministic_seeded")
+def _standard_gamma(op, self):
+    """Gamma-distributed numbers of shape self and scale 1."""
+    out = op.returns(like(self))
+    op.python("mindtorch_v2.kernels.random:standard_gamma")
+
+    @op.gradient
+    def _(grad):
+        return {self: grad * torch.ops.aten._standard_gamma_grad(self, out)}
+
+
+@_lib.operator("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor", device_check="ExactSame")
+def _standard_gamma_grad(op, self, output):
+    """How numbers that `_standard_gamma` drew move with their shape."""
+    op.check(self.shape == output.shape)
+    out = op.returns(like(self))
+    op.launch("CPU", _libmindtorch_cpu["mt_standard_gamma_grad"], desc(self), desc(output), desc(out))
+    op.not_implemented()
+
+
+@_lib.operator("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", tags="nondeterministic_seeded")
+def _sample_dirichlet(op, self):
+    """Shares of a whole along the last dimension, drawn by the concentrations self."""
+    op.check(self.dim() > 0)
+    out = op.returns(like(self))
+    op.python("mindtorch_v2.kernels.random:sample_dirichlet")
+
+    @op.gradient
+    def _(grad):
+        return {
+            self: torch.ops.aten._dirichlet_grad(out, self, self.sum([-1], True).expand(self.shape))
+            * (grad - (grad * out).sum([-1], True))
+        }
+
+
+@_lib.operator("_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor", device_check="ExactSame")
+def _dirichlet_grad(op, x, alpha, total_):
+    """How shares that `_sample_dirichlet` drew move with their concentrations."""
+    op.check(x.shape == alpha.shape, x.shape == total_.shape)
+    out = op.returns(like(x))
+    op.launch("CPU", _libmindtorch_cpu["mt_dirichlet_grad"], desc(x), desc(alpha), desc(total_), desc(out))
     op.not_implemented()
 
 

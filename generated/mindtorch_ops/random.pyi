@@ -9,6 +9,10 @@ from mindtorch_v2 import Tensor
 from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 
 __all__ = [
+    "_dirichlet_grad",
+    "_sample_dirichlet",
+    "_standard_gamma",
+    "_standard_gamma_grad",
     "bernoulli",
     "bernoulli_",
     "binomial",
@@ -843,6 +847,30 @@ class _Binomial(OpOverload):
         """How many of `count` trials succeed, each of probability `prob`."""
 
 binomial: _Binomial
+
+class _StandardGamma(OpOverload):
+    def __call__(op, self: Tensor, generator: Any = None) -> Tensor:
+        """Gamma-distributed numbers of shape self and scale 1."""
+
+_standard_gamma: _StandardGamma
+
+class _StandardGammaGrad(OpOverload):
+    def __call__(op, self: Tensor, output: Tensor) -> Tensor:
+        """How numbers that `_standard_gamma` drew move with their shape."""
+
+_standard_gamma_grad: _StandardGammaGrad
+
+class _SampleDirichlet(OpOverload):
+    def __call__(op, self: Tensor, generator: Any = None) -> Tensor:
+        """Shares of a whole along the last dimension, drawn by the concentrations self."""
+
+_sample_dirichlet: _SampleDirichlet
+
+class _DirichletGrad(OpOverload):
+    def __call__(self, x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
+        """How shares that `_sample_dirichlet` drew move with their concentrations."""
+
+_dirichlet_grad: _DirichletGrad
 
 class _Multinomial(OpOverload):
     def __call__(op, self: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:

@@ -86,6 +86,7 @@ def _sum_dim_intlist(op, self, dim, keepdim, dtype):
         op.launch("CPU", _libmindtorch_cpu["mt_sum"], desc(self), desc(out), i64(dim_bits(dim, self.dim())))
     else:
         op.python("mindtorch_v2.kernels.reduction:sum_dim")
+    op.python("mindtorch_v2.kernels.npu_rows:sum_dim", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -123,6 +124,7 @@ def _mean_default(op, self, dtype):
     )
     out = op.returns(empty([], dtype if dtype is not None else self.dtype, self))
     op.launch("CPU", _libmindtorch_cpu["mt_mean"], desc(self), desc(out), i64(dim_bits(None, self.dim())))
+    op.python("mindtorch_v2.kernels.npu:mean_all", device="NPU")
 
     @op.gradient
     def _(grad):
@@ -162,6 +164,7 @@ def _mean_dim(op, self, dim, keepdim, dtype):
     )
     out = op.returns(empty(reduced_shape(self.shape, dim, keepdim), dtype if dtype is not None else self.dtype, self))
     op.launch("CPU", _libmindtorch_cpu["mt_mean"], desc(self), desc(out), i64(dim_bits(dim, self.dim())))
+    op.python("mindtorch_v2.kernels.npu_rows:mean_dim", device="NPU")
 
     @op.gradient
     def _(grad):

@@ -306,7 +306,12 @@ def index_add_(op, self, dim, index, source, alpha):
 
     @op.gradient
     def _(grad):
-        return {self: grad, source: torch.ops.aten.index_select(grad, dim, index).reshape(source.shape) * alpha}
+        return {
+            self: grad,
+            source: torch.ops.aten.index_select(grad, dim, index).reshape(source.shape)
+            if alpha == 1
+            else torch.ops.aten.index_select(grad, dim, index).reshape(source.shape) * alpha,
+        }
 
 
 @_lib.operator(

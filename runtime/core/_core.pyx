@@ -71,7 +71,7 @@ include "npu.pxi"
 
 # What the cold parts define for Python is found here too: one face of several modules.
 from mindtorch_v2._core_failures import (
-    KernelArgumentError, KernelError, KernelOverflowError,
+    IndexOutOfRangeError, KernelArgumentError, KernelError, KernelOverflowError,
 )
 from mindtorch_v2._core_forward import (
     adopt_, adopt_input_, apart, copy_tangents_, hide_tangents_, highest_tangent_level, leaf, reaches_other_leaves,

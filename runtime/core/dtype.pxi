@@ -41,7 +41,7 @@ dtypes = {t.name: t for t in (
     make_dtype("int8", MT_I8, 1, CATEGORY_INT, True, "b"),
     make_dtype("int16", MT_I16, 2, CATEGORY_INT, True, "h"),
     make_dtype("int32", MT_I32, 4, CATEGORY_INT, True, "i"),
-    make_dtype("int64", MT_I64, 8, CATEGORY_INT, True, "q"),
+    make_dtype("int64", MT_I64, 8, CATEGORY_INT, True, "l" if sizeof(long) == 8 else "q"),      # what NumPy calls int64
     make_dtype("float16", MT_F16, 2, CATEGORY_FLOAT, True, "e"),
     make_dtype("bfloat16", MT_BF16, 2, CATEGORY_FLOAT, True, None),
     make_dtype("float32", MT_F32, 4, CATEGORY_FLOAT, True, "f"),
@@ -50,12 +50,19 @@ dtypes = {t.name: t for t in (
     make_dtype("complex128", MT_C128, 16, CATEGORY_COMPLEX, True, "Zd"),
     make_dtype("uint16", MT_U16, 2, CATEGORY_INT, False, "H"),
     make_dtype("uint32", MT_U32, 4, CATEGORY_INT, False, "I"),
-    make_dtype("uint64", MT_U64, 8, CATEGORY_INT, False, "Q"),
+    make_dtype("uint64", MT_U64, 8, CATEGORY_INT, False, "L" if sizeof(long) == 8 else "Q"),
 )}
 cdef list dtype_by_code = list(dtypes.values())
 cdef dtype dtype_bool = dtypes["bool"], dtype_i64 = dtypes["int64"], dtype_f32 = dtypes["float32"]
 cdef dtype dtype_f64 = dtypes["float64"], dtype_c64 = dtypes["complex64"], dtype_c128 = dtypes["complex128"]
 cdef dtype default_dtype_ = dtype_f32
+
+# PyTorch's names of dtypes in what its operators say, and in the names of their old types.
+scalar_types = {
+    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
+    "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+}
 
 
 def _dtype_by_name(str name):

@@ -105,6 +105,8 @@ cdef int64_t bytes_reached(Tensor t) except -1:
 
 
 cdef object too_large(Tensor t, bint strided):
+    if not strided and 0 in [t.sizes[i] for i in range(t.nd)]:
+        return RuntimeError(f"Stride calculation overflowed with sizes={[t.sizes[i] for i in range(t.nd)]}: a stride has at most 64 bits")
     strides = f" and strides={[t.strides[i] for i in range(t.nd)]}, storage offset {t.offset}" if strided else ""
     return RuntimeError(f"Storage size calculation overflowed with sizes={[t.sizes[i] for i in range(t.nd)]}{strides}: elements of "
                         f"{t.dt.itemsize} bytes, and a storage has at most 2**63 - 1 bytes")

@@ -19,6 +19,7 @@ cdef class Hooks:
     cdef public object find_packet           # ("ns::name")
     cdef public object load_operators        # ("ns::name.overload", or None: all): whether a module was loaded that may have it
     cdef public object key_set               # (mask): a DispatchKeySet
+    cdef public object older_form            # (name, factors): a call of a form that is deprecated; warns
     # forward mode and transforms: autograd.forward_ad, func
     cdef public object call_with_tangents    # (op, keys, level, args, kwargs)
     cdef public object copy_tangents         # (tensor, copy, level): those from a level on, to a copy
@@ -31,6 +32,8 @@ cdef class Hooks:
     cdef public object contains              # (tensor, value)
     cdef public object format_tensor         # (tensor, spec)
     cdef public object to_array              # (tensor, dtype, copy)
+    cdef public object dlpack                # (tensor, stream, dl_device, copy)
+    cdef public object dlpack_device         # (tensor)
     cdef public object wrap_array            # (array): a result of NumPy's
     cdef public object from_array            # (array): an operand
     cdef public object shallow_copy          # (tensor)

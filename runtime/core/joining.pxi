@@ -45,7 +45,18 @@ cdef Tensor room_for(object tensors, int64_t dim, int* along):
     if not alike:
         common = <dtype>common_dtype(*tensors)
     along[0] = d
+    if first.nd == 4 or first.nd == 5:
+        return room_in_format(first.nd, sizes, common, (<Tensor>tensors[0]).dev, common_format(tensors))
     return alloc_sizes(first.nd, sizes, common, (<Tensor>tensors[0]).dev)
+
+
+cdef object common_format(object tensors):
+    """The memory format of tensors that are joined, that of rows where it is not one."""
+    format = suggested_format(tensors[0])
+    for t in tensors:
+        if suggested_format(t) != format:
+            return "contiguous_format"
+    return format
 
 
 cdef int check_joins(Tensor first, Tensor t, int along, int at) except -1:
@@ -66,14 +77,14 @@ cdef inline bint is_little(Tensor t) noexcept:
 
 
 cdef int fill_part(Tensor whole, int along, int64_t start, Tensor part) except -1:
-    """Writes a tensor into a row-major one, from an index of a dimension on."""
+    """Writes a tensor into one in rows, or in another format, from an index of a dimension on."""
     cdef int64_t inner = whole.dt.itemsize, outer = 1, i, row, nbytes
     cdef char* to
     cdef char* source
     cdef int d
     if part.nelem == 0:
         return 0
-    if not (part.contig and part.dt is whole.dt and is_little(part) and whole.dev.type_code == KEY_CPU):
+    if not (part.contig and whole.contig and part.dt is whole.dt and is_little(part) and whole.dev.type_code == KEY_CPU):
         call2(aten("copy_"), sliced(whole, along, start, part.sizes[along], 1), part)
         return 0
     for d in range(along + 1, whole.nd):

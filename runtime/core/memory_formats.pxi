@@ -175,10 +175,13 @@ cdef enum:
 
 cdef dict LAYOUTS_KEPT = {
     "convolution": LAYOUT_OF_TWO,
+    "flip": LAYOUT_OF_ALL,
     **dict.fromkeys((
         "avg_pool2d", "max_pool2d_with_indices", "max_pool3d_with_indices", "_adaptive_avg_pool2d",
         "adaptive_max_pool2d", "native_batch_norm", "native_group_norm", "upsample_nearest2d", "_upsample_nearest_exact2d",
-        "upsample_nearest3d", "upsample_bilinear2d", "upsample_bicubic2d", "upsample_trilinear3d",
+        "upsample_nearest3d", "upsample_bilinear2d", "upsample_bicubic2d", "upsample_trilinear3d", "_upsample_bilinear2d_aa",
+        "_upsample_bicubic2d_aa", "_upsample_lanczos2d_aa", "constant_pad_nd", "reflection_pad2d", "reflection_pad3d",
+        "replication_pad2d", "replication_pad3d", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "native_channel_shuffle",
     ), LAYOUT_OF_FIRST),
 }
 

@@ -209,7 +209,9 @@ cdef int accumulate(Tensor variable, object grad, Py_ssize_t references=2) excep
     if variable.grad_ is None:
         # The caller's variable and `g` are two references, what hooks will be given is a third: with no other, and none to
         # its memory, it can be kept.
-        if mt_state.grad_off and g.contig and g.base_ is None and Py_REFCNT(<PyObject*>g.storage) == 1 \
+        if not lies_as(g, variable):
+            variable.grad_ = laid_out_as(same_value(g) if mt_state.grad_off else g, variable)
+        elif mt_state.grad_off and g.base_ is None and Py_REFCNT(<PyObject*>g.storage) == 1 \
                 and Py_REFCNT(<PyObject*>g) <= references:
             variable.grad_ = g
         elif mt_state.grad_off and is_plain_copy(g):
@@ -225,6 +227,19 @@ cdef int accumulate(Tensor variable, object grad, Py_ssize_t references=2) excep
     else:
         variable.grad_ = binary(OP_ADD, held, g)
     return 0
+
+
+cdef inline bint lies_as(Tensor g, Tensor variable) noexcept:
+    """Whether a gradient lies in memory as its leaf does, or in rows where that leaves gaps, as PyTorch's layout contract asks."""
+    return g.contig if variable.contig or not is_dense(variable) else same_steps(g, variable)
+
+
+cdef object laid_out_as(Tensor g, Tensor variable):
+    """A copy of a gradient that `lies_as` its leaf asks."""
+    if variable.contig or not is_dense(variable):
+        return call1(aten("contiguous"), g)
+    made = aten("new_empty_strided")(g, variable.shape, variable.stride())
+    return aten("copy_")(made, g)
 
 
 cdef inline bint is_plain_copy(Tensor g) noexcept:

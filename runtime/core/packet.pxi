@@ -5,6 +5,8 @@ cdef dict OLDER_FORMS = {
     "add": ("self alpha other",), "sub": ("self alpha other",),
     "addcmul": ("self value tensor1 tensor2",), "addcdiv": ("self value tensor1 tensor2",),
     "addmm": ("beta self alpha mat1 mat2", "beta self mat1 mat2"),
+    "addmv": ("beta self alpha mat vec", "beta self mat vec"), "addr": ("beta self alpha vec1 vec2", "beta self vec1 vec2"),
+    "addbmm": ("beta self alpha batch1 batch2", "beta self batch1 batch2"),
     "baddbmm": ("beta self alpha batch1 batch2", "beta self batch1 batch2"),
 }
 cdef frozenset FACTORS = frozenset(("alpha", "beta", "value"))
@@ -167,6 +169,7 @@ cdef object in_older_form(OpOverloadPacket packet, PyObject** args, Py_ssize_t n
     factors = {name: <object>args[i] for i, name in enumerate(names) if name in FACTORS and matches(ARG_SCALAR, args[i])}
     if len(factors) != len(FACTORS.intersection(names)) or not names:
         return NotImplemented
+    hook.older_form(packet.__name__, factors)
     return (<object>packet)(*[<object>args[i] for i in range(nargs) if names[i] not in FACTORS], **factors)
 
 

@@ -256,6 +256,10 @@ cdef class Tensor:
     def data(self):
         raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
+    def __reversed__(self):
+        """The rows from the last to the first, as a copy."""
+        return self if self.nd == 0 else aten("flip")(self, [0])
+
     def detach(self):
         """The same memory, outside the graph; in-place changes to either are seen by both and counted."""
         if (self.keys | mt_state.included) & ~mt_state.excluded & (OVERRIDES | TRACING):
@@ -425,6 +429,12 @@ cdef class Tensor:
 
     def __array__(self, dtype=None, copy=None):
         return hook.to_array(self, dtype, copy)
+
+    def __dlpack__(self, *, stream=-1, max_version=None, dl_device=None, copy=None):
+        return hook.dlpack(self, stream, dl_device, copy)
+
+    def __dlpack_device__(self):
+        return hook.dlpack_device(self)
 
     def __format__(self, spec):
         return hook.format_tensor(self, spec)

@@ -31,6 +31,20 @@ cdef Tensor strided(Tensor t, int nd, const int64_t* sizes, const int64_t* strid
     return v
 
 
+def retyped(Tensor t not None, dtype dt not None, size, stride, int64_t storage_offset):
+    """A view of t's storage as elements of another dtype, with the given sizes, strides and offset. Raises where it would leave it."""
+    cdef int64_t sizes[MAX_DIMS]
+    cdef int64_t strides[MAX_DIMS]
+    cdef int nd = read_ints(size, sizes, "retyped(): argument 'size'")
+    cdef Tensor v = bare_view(t, nd)
+    read_ints(stride, strides, "retyped(): argument 'stride'")
+    v.dt, v.offset = dt, storage_offset
+    set_strides(v, sizes, strides)
+    if bytes_reached(v) > <int64_t>t.storage.nbytes_:
+        raise out_of_bounds(v, bytes_reached(v), t.storage)
+    return v
+
+
 cdef object out_of_bounds(Tensor v, int64_t needed, UntypedStorage storage):
     return RuntimeError(f"setStorage: sizes {list(v.shape)}, strides {list(v.stride())}, storage offset {v.offset}, and itemsize "
                         f"{v.dt.itemsize} requiring a storage size of {needed} are out of bounds for storage of size {storage.nbytes_}")
@@ -113,6 +127,28 @@ cdef Tensor row_major_view(Tensor t, int nd, int64_t* sizes):
     memcpy(v.sizes, sizes, nd * sizeof(int64_t))
     set_row_major(v)
     return v
+
+
+# ---------------------------------------------------------------- a view's part of what lies as its base does
+cdef int pairs_between(Tensor view, Tensor base) noexcept:
+    """1 where a view shows complex numbers as pairs of real ones, -1 where pairs as complex numbers, else 0."""
+    return (base.dt.category == CATEGORY_COMPLEX) - (view.dt.category == CATEGORY_COMPLEX)
+
+
+cdef int64_t start_in_base(Tensor view, Tensor base) noexcept:
+    """How far behind its base's start a view starts: in elements, of pairs in real numbers."""
+    cdef int pairs = pairs_between(view, base)
+    return (2 if pairs < 0 else 1) * view.offset - (2 if pairs > 0 else 1) * base.offset
+
+
+cdef object shown_part(object whole, int pairs, tuple size, tuple stride, int64_t offset):
+    """What a view shows of a tensor that lies as its base does, say the base's gradient; `pairs` as of `pairs_between`."""
+    if pairs > 0:
+        whole = aten("view_as_real")(whole)
+    elif pairs < 0:
+        size, stride = (*size, 2), (*[2 * step for step in stride], 1)
+    part = aten("as_strided")(whole, size, stride, offset)
+    return aten("view_as_complex")(part) if pairs < 0 else part
 
 
 def shallow_detach(Tensor t not None):

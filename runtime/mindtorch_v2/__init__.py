@@ -131,6 +131,7 @@ _LAZY = frozenset(
         "cpu",
         "cuda",
         "distributed",
+        "distributions",
         "drop_in",
         "fft",
         "func",
@@ -176,10 +177,10 @@ _LAZY_NAMES = {
     "set_autocast_enabled": "amp",
     "vmap": "func",
     "compile": "_dynamo",
+    **dict.fromkeys(("from_dlpack", "to_dlpack"), "_dlpack"),
     **dict.fromkeys(
         ("cond", "frobenius_norm", "from_file", "norm_except_dim", "resize_as_", "while_loop"), "_composed"
     ),
-    **dict.fromkeys(("gru_cell", "lstm_cell", "rnn_relu_cell", "rnn_tanh_cell"), "nn._cell_functions"),
     **dict.fromkeys(
         (
             "get_autocast_cpu_dtype",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral, Number
@@ -17,7 +18,7 @@ from ._modes import stacks
 from ._numbers import PYTHON_TYPES, as_element
 from ._ops import ops
 from ._sequences import is_sequence, listed
-from ._storages import view_of
+from ._storages import TypedStorage, bytes_for, view_of
 from .overrides import overridable
 
 if TYPE_CHECKING:
@@ -198,6 +199,9 @@ def tensor(
         )
         where = data.device if device is None else device
         return _finished(_converted(data.detach().clone(), target, where), requires_grad)
+    if isinstance(data, (TypedStorage, UntypedStorage)):
+        kind = target or (data.dtype if isinstance(data, TypedStorage) else _core.get_default_dtype())
+        return _finished(_converted(view_of(bytes_for(kind, data), kind).clone(), kind, device), requires_grad)
     if hasattr(data, "__array__") and not isinstance(data, (list, tuple, type)):
         array = _array_of(data)
         made = _converted(_copied(array, from_numpy(array).dtype), target, device)
@@ -424,6 +428,8 @@ def _from_values(data: Any, dtype: DType | None) -> Tensor:
     values: list[Any] = []
     _collect(data, shape, dtype, values)
     target = dtype or _inferred(values)
+    if not _NUMBERS.issuperset(map(type, values)):
+        values = list(map(_number, values))
     if target is _core.dtypes["bfloat16"]:
         single = _from_values(data, _core.dtypes["float32"])
         return _converted(single, target, None)
@@ -475,10 +481,10 @@ def _collect(data: Any, shape: Sequence[int], dtype: DType | None, values: list[
     if depth == len(shape):
         if items is not None:
             raise TypeError(f"not a sequence of numbers: {type(data).__name__} found at dim {depth}")
-        value = data.item() if hasattr(data, "item") and not isinstance(data, type) else data
+        value = _number(data)
         if not isinstance(value, (int, float, complex)):
             raise _no_number(value, dtype)
-        values.append(value)
+        values.append(data)
         return
     if items is None:
         raise TypeError(f"expected a sequence of length {shape[depth]} at dim {depth}, got {type(data).__name__}")
@@ -491,6 +497,11 @@ def _collect(data: Any, shape: Sequence[int], dtype: DType | None, values: list[
         _collect(item, shape, dtype, values, depth + 1)
 
 
+def _number(value: Any) -> Any:
+    """What a tensor or a scalar of NumPy's holds; anything else as it is."""
+    return value.item() if hasattr(value, "item") and not isinstance(value, type) else value
+
+
 def _no_number(value: Any, dtype: DType | None) -> Exception:
     name = type(value).__name__
     if isinstance(value, (str, bytes)):
@@ -501,15 +512,24 @@ def _no_number(value: Any, dtype: DType | None) -> Exception:
 
 
 def _inferred(values: Sequence[Any]) -> DType:
+    """The dtype that holds all values: numbers, and tensors and scalars of NumPy's, which have dtypes."""
     if not values:
         return _core.get_default_dtype()
-    kinds = {*map(type, values)}
-    if kinds == {bool}:
-        return _core.dtypes["bool"]
-    for kind in (complex, float):
-        if any(issubclass(found, kind) for found in kinds):
-            return _core.common_dtype(kind())
-    return _core.dtypes["int64"]
+    first = dict(zip(map(_kind, values), values, strict=True))  # one value of each kind
+    return functools.reduce(_core.promote_types, map(_dtype_of, first.values()))
+
+
+def _kind(value: Any) -> Any:
+    return type(value) if type(value) in _NUMBERS else getattr(value, "dtype", type(value))
+
+
+def _dtype_of(value: Any) -> DType:
+    if isinstance(value, Tensor):
+        return value.dtype
+    number = _number(value)
+    if isinstance(number, int) and not isinstance(number, bool):  # which may be too much for it, as is told later
+        number = 0
+    return _core.dtypes.get(str(getattr(value, "dtype", ""))) or _core.common_dtype(number)
 
 
 _core.hooks.fill(legacy_tensor=legacy_tensor)

@@ -140,7 +140,13 @@ def std(
     correction: Scalar | None = _LEFT_OUT,
 ) -> Tensor:
     """The standard deviation over dimensions: the root of `var`, which is called alike."""
-    result: Tensor = _variance("std", input, dim, unbiased, keepdim, correction).sqrt()
+    return root_of_square(_variance("std", input, dim, unbiased, keepdim, correction))
+
+
+def root_of_square(square: Tensor) -> Tensor:
+    """The root, with a gradient of 0 at 0, where a root has no slope but what it is the length of may be 0."""
+    zero = square == 0
+    result: Tensor = ops.aten.where(zero, 0.0, ops.aten.where(zero, 1.0, square).sqrt())
     return result
 
 
@@ -196,6 +202,25 @@ def norm(
         both = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
         nuclear: Tensor = ops.aten.linalg_matrix_norm(input, "nuc", both, keepdim, dtype=dtype)
         return nuclear
+    given, order, dims = _of_numbers(input, p, dim, dtype)
+    result: Tensor = ops.aten.linalg_vector_norm(given, order, list(dims), keepdim)
+    return result
+
+
+def computed_norm(input: Tensor, p: Any, dim: Dims, keepdim: bool, dtype: DType | None) -> Tensor:
+    """As `norm`, composed of other operators: without a gradient where that has no slope."""
+    input, order, dims = _of_numbers(input, p, dim, dtype)
+    if input.is_complex():
+        input = input.abs()
+    given = input.dtype
+    if given.itemsize < 4:  # half precision, whose squares may be beyond it
+        input = input.float()
+    result = _norm_of_order(input, order, dims, keepdim)
+    return result if result.dtype is given or given.is_complex else result.to(given)
+
+
+def _of_numbers(input: Tensor, p: Any, dim: Any, dtype: Any) -> tuple[Tensor, float, tuple[Any, ...]]:
+    """What a norm is taken of, its order, and the dimensions."""
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"norm(): Order {p} not supported: expected a number, None or 'fro'")
     if isinstance(p, complex):
@@ -222,13 +247,7 @@ def norm(
         order = _order_of_nothing(input, dims, order)
     elif order and (input.dim() == 0 or all(input.size(d) == 1 for d in dims)):
         order = 1.0  # of one element, whatever the order
-    if input.is_complex():
-        input = input.abs()
-    given = input.dtype
-    if given.itemsize < 4:  # half precision, whose squares may be beyond it
-        input = input.float()
-    result = _norm_of_order(input, order, dims, keepdim)
-    return result if result.dtype is given or given.is_complex else result.to(given)
+    return input, order, dims
 
 
 def _norm_of_order(input: Tensor, order: float, dims: tuple[Any, ...], keepdim: bool) -> Tensor:

@@ -69,11 +69,13 @@ def _is_numpy_integer(value: Any) -> bool:
 
 def _basic(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None] | None]:
     """The view that integers, slices, None and ``...`` make; and what index tensors there are, by its dimensions."""
+    if self.dim() == 0 and not isinstance(index, tuple):
+        _refuse_alone(index)
     items = _with_ellipsis(self, _items(index))
     view, dim = self, 0
     picks: list[Tensor | None] = []
     covered = 0  # dimensions of the view that the picks stand for: a mask stands for as many as it has
-    for item in map(_plain, items):
+    for position, item in ((at, _plain(given)) for at, given in items):
         if item is None:
             view = view.unsqueeze(dim)
             dim += 1
@@ -87,7 +89,7 @@ def _basic(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None] | None
             picks += [None] * (dim - covered) + [pick]
             dim = covered = dim + width
         else:
-            view = _selected(self, view, dim, item)
+            view = _selected(view, dim, item, position)
     return view, (picks or None)
 
 
@@ -194,19 +196,19 @@ def _consumed(item: Any) -> int:
     return item.dim() if _is_mask(item) else 1
 
 
-def _with_ellipsis(self: Tensor, items: tuple[Any, ...]) -> list[Any]:
-    """``...`` as the slices it stands for."""
+def _with_ellipsis(self: Tensor, items: tuple[Any, ...]) -> list[tuple[int, Any]]:
+    """The indices, each with its position among those given, and ``...`` as the slices it stands for."""
     used = sum(map(_consumed, items))
     if used > self.dim():
         raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
-    result: list[Any] = []
+    result: list[tuple[int, Any]] = []
     found = False
-    for item in items:
+    for position, item in enumerate(items):
         if item is Ellipsis:
-            result += [] if found else [slice(None)] * (self.dim() - used)
+            result += [] if found else [(position, slice(None))] * (self.dim() - used)
             found = True
         else:
-            result.append(item)
+            result.append((position, item))
     return result
 
 
@@ -235,15 +237,22 @@ def _bound(value: Any) -> Any:
     return max(-(2**63), min(operator.index(value), 2**63 - 1))
 
 
-def _selected(self: Tensor, view: Tensor, dim: int, index: int) -> Tensor:
-    if self.dim() == 0:
+def _refuse_alone(index: Any) -> None:
+    """Raises IndexError for an index that a tensor without dimensions has none for, and that is not one of several."""
+    if isinstance(index, slice):
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    if isinstance(index, int) and not isinstance(index, bool):
+        _within_64_bits(index)
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert "
             "a 0-dim tensor to a number"
         )
+
+
+def _selected(view: Tensor, dim: int, index: int, position: int) -> Tensor:
     size = view.shape[dim]
     if not -size <= index < size:
-        raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+        raise IndexError(f"index {index} is out of bounds for dimension {position} with size {size}")
     result: Tensor = ops.aten.select.int(view, dim, index)
     return result
 

@@ -14,11 +14,10 @@ from . import _core
 from ._core import Size, Tensor, UntypedStorage
 from ._creation import empty, tensor
 from ._storages import TypedStorage
-from ._tensor_methods import TYPE_NAMES
 from ._type_info import layout, strided
 
 _CLASSES = {
-    f"{TYPE_NAMES[name]}Tensor": _core.dtypes[name]
+    f"{_core.scalar_types[name]}Tensor": _core.dtypes[name]
     for name in (
         *("bfloat16", "bool", "uint8", "int8", "float64"),
         *("float32", "float16", "int32", "int64", "int16"),
@@ -31,6 +30,11 @@ class tensortype(type):  # noqa: N801  (PyTorch's name)
     """The class of these classes."""
 
     dtype: Any
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> tensortype:
+        if bases:
+            raise TypeError(f"type 'torch.{bases[0].__name__}' is not an acceptable base type")
+        return super().__new__(mcs, name, bases, namespace)
 
     @property
     def layout(cls) -> layout:

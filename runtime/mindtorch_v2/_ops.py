@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from . import _core
 from ._core import OpOverload, OpOverloadPacket, find_operator, register_operator, unregister_operator
+from ._settings import warn_once
 
 __all__ = [
     "OpNamespace",
@@ -164,4 +165,10 @@ def _near(name: str, known: Iterable[str]) -> str:
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
-_core.hooks.fill(find_operator=find, find_packet=find_packet)
+def older_form(name: str, factors: dict[str, object]) -> None:
+    """Warns of a call in a form that is deprecated, in which factors stand between tensors."""
+    named = ", ".join(f"{factor}={value}" for factor, value in factors.items())
+    warn_once(f"This overload of {name} is deprecated: factors go by name, behind the tensors: {named}", "older forms")
+
+
+_core.hooks.fill(find_operator=find, find_packet=find_packet, older_form=older_form)

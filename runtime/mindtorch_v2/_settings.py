@@ -7,7 +7,9 @@ products of float32 matrices are computed in float32, so that a program that all
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from ._frames import user_stacklevel
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
@@ -22,6 +24,7 @@ __all__ = [
     "set_flush_denormal",
     "set_warn_always",
     "use_deterministic_algorithms",
+    "warn_once",
 ]
 
 has_lapack, has_mkl, has_openmp, has_spectral = True, False, True, True  # what kernels are made of
@@ -34,6 +37,7 @@ class _State:
     deterministic: int = 0  # of `_MODES`
     precision: str = "highest"
     warn_always: bool = False
+    told: set[str] = field(default_factory=set)  # what `warn_once` said
 
 
 _state = _State()
@@ -101,6 +105,13 @@ def set_warn_always(b: bool, /) -> None:
 def is_warn_always_enabled() -> bool:
     """Whether `set_warn_always` is on."""
     return _state.warn_always
+
+
+def warn_once(message: str, about: str) -> None:
+    """Warns at the user's line, of each thing once, unless `set_warn_always` is on."""
+    if _state.warn_always or about not in _state.told:
+        _state.told.add(about)
+        warnings.warn(message, UserWarning, stacklevel=user_stacklevel())
 
 
 def set_flush_denormal(mode: bool) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+from collections.abc import Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
@@ -107,15 +108,19 @@ class TypedStorage:
     dtype: _core.dtype
 
     def __init__(
-        self, *size: int, wrap_storage: UntypedStorage | None = None, dtype: Any = None, device: Any = None
+        self, *size: Any, wrap_storage: UntypedStorage | None = None, dtype: Any = None, device: Any = None
     ) -> None:
+        """So many elements, uninitialised, or a sequence of what they are to be."""
         if dtype is not None:
             self.dtype = dtype
         elif not hasattr(self, "dtype"):
             self.dtype = _core.get_default_dtype()
-        count = size[0] if size else 0
+        values = size[0] if size and isinstance(size[0], Sequence) else None
+        count = len(values) if values is not None else size[0] if size else 0
         made = UntypedStorage(count * self.dtype.itemsize, device=device) if wrap_storage is None else wrap_storage
         self._untyped_storage = made
+        for at, value in enumerate(values or ()):
+            self[at] = value
 
     def untyped(self) -> UntypedStorage:
         """The storage as bytes."""
@@ -159,8 +164,33 @@ class TypedStorage:
             raise IndexError(f"index {at} out of range for storage of size {len(self)}")
         return view_of(self._untyped_storage, self.dtype)[int(at)].item()
 
+    def __setitem__(self, at: Any, value: Any) -> None:
+        view_of(self._untyped_storage, self.dtype)[at] = value
+
+    def fill_(self, value: Any) -> TypedStorage:
+        """Gives all elements one value; returns the storage."""
+        view_of(self._untyped_storage, self.dtype).fill_(value)
+        return self
+
+    def resize_(self, size: int) -> TypedStorage:
+        """Gives the storage another number of elements, as `UntypedStorage.resize_` does; returns the storage."""
+        self._untyped_storage.resize_(size * self.dtype.itemsize)
+        return self
+
     def __repr__(self) -> str:
         return f"[{type(self).__name__}(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
+
+
+def bytes_for(dtype: _core.dtype, source: Any) -> Any:
+    """A storage with a dtype as bytes; anything else as it is. Raises RuntimeError for another dtype than that."""
+    if not isinstance(source, TypedStorage):
+        return source
+    if source.dtype is not dtype:
+        wanted, got = (_core.scalar_types[kind.name] for kind in (dtype, source.dtype))
+        raise RuntimeError(
+            f"Expected a Storage of type {wanted} or an UntypedStorage, but got type {got} for argument 1 'storage'"
+        )
+    return source.untyped()
 
 
 class _Legacy(TypedStorage):

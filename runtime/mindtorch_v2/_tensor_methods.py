@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -15,6 +15,7 @@ from ._hooks import hooks
 from ._numbers import PYTHON_TYPES
 from ._ops import ops
 from ._shared_memory import is_shared, share_memory_
+from ._storages import bytes_for
 from ._type_info import channels_last, channels_last_3d, contiguous_format, layout, memory_format, strided
 from .backends._pinned import is_pinned, pin_memory
 from .overrides import overridable_property
@@ -149,31 +150,12 @@ def _conversion(name: str) -> Any:
     return convert
 
 
-TYPE_NAMES = {
-    "float32": "Float",
-    "float64": "Double",
-    "float16": "Half",
-    "bfloat16": "BFloat16",
-    "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble",
-    "int64": "Long",
-    "int32": "Int",
-    "int16": "Short",
-    "int8": "Char",
-    "uint8": "Byte",
-    "uint16": "UInt16",
-    "uint32": "UInt32",
-    "uint64": "UInt64",
-    "bool": "Bool",
-}
-
-
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, or the tensor as ``dtype``: a dtype, or such a name."""
     check_flag("type", "non_blocking", non_blocking)
     if dtype is None:
         prefix = "torch" if self.is_cpu else f"torch.{self.device.type}"
-        return f"{prefix}.{TYPE_NAMES[self.dtype.name]}Tensor"
+        return f"{prefix}.{_core.scalar_types[self.dtype.name]}Tensor"
     if isinstance(dtype, DType):
         return to(self, dtype)
     if dtype is Tensor:
@@ -181,7 +163,7 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     if not isinstance(dtype, (str, type)):
         raise TypeError(f"type(): argument 'dtype' must be a dtype or a type's name, not {type(dtype).__name__}")
     name = dtype if isinstance(dtype, str) else f"{dtype.__module__}.{dtype.__name__}"
-    for found, short in TYPE_NAMES.items():
+    for found, short in _core.scalar_types.items():
         if name == f"torch.{short}Tensor":
             return to(self, "cpu", _core.dtypes[found])
     raise ValueError(f"invalid type: {name!r}; types are called torch.FloatTensor, torch.LongTensor, ...")
@@ -264,12 +246,28 @@ def _in_format(function: str, wanted: memory_format | None) -> dict[str, memory_
     return {"memory_format": wanted}
 
 
+def set_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Makes the tensor show what a tensor shows, or a part of a storage: of one that has a dtype, the tensor's own."""
+    named = {name: bytes_for(self.dtype, value) for name, value in kwargs.items()}
+    return ops.aten.set_(self, *(bytes_for(self.dtype, value) for value in args), **named)  # type: ignore[no-any-return]
+
+
 def split(self: Tensor, split_size: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along a dimension, as views: of one size, the last may be smaller, or of the sizes given."""
     if isinstance(split_size, Tensor) and split_size.numel() == 1:
         split_size = int(split_size)
     packet = ops.aten.split if isinstance(split_size, int) else ops.aten.split_with_sizes
     return tuple(packet(self, split_size, dim))
+
+
+def gradient(self: Tensor) -> Tensor | None:
+    """``x.grad`` under the name by which it was once written to."""
+    return self.grad
+
+
+def set_gradient(self: Tensor, value: Tensor | None) -> None:
+    """See `gradient`."""
+    self.grad = value
 
 
 def hermitian(self: Tensor) -> Tensor:
@@ -290,6 +288,19 @@ def real(self: Tensor) -> Tensor:
 def imag(self: Tensor) -> Tensor:
     """The imaginary parts, a view of them."""
     return ops.aten.imag(self)  # type: ignore[no-any-return]
+
+
+def _parts_setter(part: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Any], None]:
+    """Writes a tensor, or a number, to the parts of a complex tensor."""
+
+    def write(self: Tensor, value: Any) -> None:
+        if not isinstance(value, (Tensor, int, float, complex)):
+            raise TypeError(
+                f"can't assign a {type(value).__name__} to a {part(self).type()}: assign a number or a tensor"
+            )
+        part(self).copy_(value if isinstance(value, Tensor) else ops.aten.scalar_tensor(value, dtype=part(self).dtype))
+
+    return write
 
 
 _DTYPES_OF_METHODS = {
@@ -330,14 +341,16 @@ _METHODS: dict[str, Any] = {
     "new_tensor": new_tensor,
     "resize_": resize_,
     "resize_as_": resize_as_,
+    "set_": set_,
     "split": split,
     "layout": overridable_property("layout", layout_of),
     "T": overridable_property("T", transposed),
     "mT": overridable_property("mT", matrix_transposed),
     "H": overridable_property("H", hermitian),
     "mH": overridable_property("mH", adjoint),
-    "real": overridable_property("real", real),
-    "imag": overridable_property("imag", imag),
+    "_grad": property(gradient, set_gradient),
+    "real": overridable_property("real", real, _parts_setter(real)),
+    "imag": overridable_property("imag", imag, _parts_setter(imag)),
     **{name: _conversion(target) for name, target in _DTYPES_OF_METHODS.items()},
 }
 

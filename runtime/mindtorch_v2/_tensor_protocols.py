@@ -8,6 +8,7 @@ from . import _core
 from ._argument_types import check_flag
 from ._core import Tensor, UntypedStorage
 from ._creation import from_numpy
+from ._dlpack import dlpack, dlpack_device
 from ._modes import DisableTorchFunctionSubclass, handed_on
 from ._ops import ops
 from ._storages import copy_to_device, copy_to_host, storage_from_file, storage_item, view_of
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
 def contains(tensor: Tensor, value: Any) -> bool:
     """Whether any element equals ``value`` (a number, or a tensor that broadcasts)."""
     if not isinstance(value, (Tensor, int, float, complex)):
-        raise RuntimeError(
-            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value).__name__}."
-        )
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value)}.")
     return bool((tensor == value).any().item())
 
 
@@ -198,5 +197,7 @@ _core.hooks.fill(
     storage_from_file=storage_from_file,
     storage_item=storage_item,
     to_array=to_array,
+    dlpack=dlpack,
+    dlpack_device=dlpack_device,
     wrap_array=wrap_array,
 )

@@ -95,8 +95,9 @@ def is_storage(obj: Any) -> bool:
 @names_wrong_types
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether two tensors show the same elements of one memory in the same order."""
+    own, other = self.untyped_storage(), tensor.untyped_storage()
     return (
-        self.untyped_storage() is tensor.untyped_storage()
+        (own is other or (own.data_ptr() != 0 and own.data_ptr() == other.data_ptr() and own.device == other.device))
         and self.storage_offset() == tensor.storage_offset()
         and self.shape == tensor.shape
         and self.stride() == tensor.stride()

@@ -203,9 +203,11 @@ def _asked(found: Sequence[Tensor], *wanted: bool) -> Any:
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Places in the flat tensor as coordinates in a shape."""
     if indices.is_floating_point() or indices.is_complex() or indices.dtype is _core.dtypes["bool"]:
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     if not isinstance(shape, (int, Sequence)) or isinstance(shape, str):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    if not isinstance(shape, int) and not all(isinstance(size, int) for size in shape):
+        raise TypeError(f"expected 'shape' sequence to only contain ints, but got {tuple(shape)}")
     sizes = Size((shape,) if isinstance(shape, int) else tuple(shape))
     if any(size < 0 for size in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")

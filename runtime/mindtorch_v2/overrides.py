@@ -153,14 +153,20 @@ def _property_name(descriptor: Any) -> str:
     return name
 
 
-def overridable_property(name: str, getter: Any) -> property:
-    """A property of tensors, computed by Python code, that ``__torch_function__`` sees read."""
+def overridable_property(name: str, getter: Any, setter: Any = None) -> property:
+    """A property of tensors, computed by Python code; ``__torch_function__`` sees it read, and written."""
 
     def read(tensor: Tensor) -> Any:
         return handle_attribute(found.__get__, tensor) if _core.overridden(tensor) else getter(tensor)
 
+    def write(tensor: Tensor, value: Any) -> None:
+        if _core.overridden(tensor):
+            handle_attribute(found.__set__, tensor, value)
+        else:
+            setter(tensor, value)
+
     read.__name__, read.__doc__ = name, getter.__doc__
-    found = property(read)
+    found = property(read, write if setter else None)
     return found
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
+import mindtorch_v2 as torch
 from mindtorch_v2 import _core, npu
+from mindtorch_v2.backends import _copies
 from mindtorch_v2.npu.copies import copy_
 from tests.npu.conftest import on, values
 
@@ -67,3 +72,30 @@ def test_upload():
     assert npu.upload(b"").numel() == 0
     with pytest.raises(TypeError, match=r"upload\(\): argument 'packed' .* must be bytes, not int"):
         npu.upload(2**40)  # type: ignore[arg-type]
+
+
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "transposed": lambda x: x.transpose(1, 2),
+    "permuted": lambda x: x.permute(3, 1, 0, 2),
+    "every other": lambda x: x[:, ::2, :, 1::2],
+    "inner parts": lambda x: x[..., 1:4],
+    "expanded": lambda x: x[:1, :, :1].expand(7, 3, 4, 5),
+    "turned": lambda x: x.flatten(0, 2).T,
+    "one element as many": lambda x: x[0, 1, 2, 3].expand(3, 5000),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.float16, torch.float32, torch.int64, torch.bool])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts_are_copied_without_the_cpu(layout: str, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_copies, "to_cpu", lambda tensor: pytest.fail("it passed through the CPU"))
+    x = torch.arange(120).reshape(2, 3, 4, 5).to(dtype)
+    expected, seen = LAYOUTS[layout](x), LAYOUTS[layout](x.npu())
+    made = seen.contiguous()
+    assert made.is_contiguous()
+    assert torch.equal(made.cpu(), expected.contiguous())
+    room, cpu_room = (
+        torch.zeros((*seen.shape[:-1], seen.shape[-1] + 3), dtype=dtype, device=d) for d in ("npu", "cpu")
+    )
+    room[..., 2:-1], cpu_room[..., 2:-1] = seen, expected  # runs that are parts of rows, and nothing beside them
+    assert torch.equal(room.cpu(), cpu_room)

@@ -183,7 +183,7 @@ def test_it_warns_once_for_each_operator(counted):
 def test_a_kernel_that_does_not_take_the_arguments(lib):
     npu.reset_fallback_report()
     with pytest.warns(FallbackWarning, match=r"aten::mul.Tensor has no kernel for these arguments: it runs on the CPU"):
-        on("npu", [[1], [2]], np.float32) * on("npu", [1, 2], np.float32)
+        on("npu", [1, 2], np.float64) * on("npu", [1, 2], np.float64)
 
 
 @warnings_are_errors

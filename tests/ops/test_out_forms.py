@@ -55,6 +55,55 @@ def test_what_is_resized_is_told() -> None:
     agree(case)
 
 
+WRITERS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda t, out: t.add(t.ones(2), 1, out=out),
+    "neg": lambda t, out: t.neg(t.ones(2), out=out),
+    "floor of integers": lambda t, out: t.floor(t.tensor([1, 2]), out=out),
+    "abs": lambda t, out: t.abs(t.ones(2), out=out),
+    "sin": lambda t, out: t.sin(t.ones(2), out=out),
+    "clamp by numbers": lambda t, out: t.clamp(t.ones(2), 0, 1, out=out),
+    "clamp by tensors": lambda t, out: t.clamp(t.ones(2), t.zeros(2), t.ones(2), out=out),
+    "eq": lambda t, out: t.eq(t.ones(2), 1, out=out),
+    "mm": lambda t, out: t.mm(t.ones(2, 2), t.ones(2, 2), out=out),
+    "triu": lambda t, out: t.triu(t.ones(2, 2), out=out),
+    "softmax": lambda t, out: t.softmax(t.ones(2), 0, out=out),
+    "logcumsumexp": lambda t, out: t.logcumsumexp(t.zeros(2), 0, out=out),
+    "argmax": lambda t, out: t.argmax(t.ones(2), 0, out=out),
+    "sum": lambda t, out: t.sum(t.tensor([1.5, 1.5]), 0, out=out),
+    "prod of integers": lambda t, out: t.prod(t.tensor([3, 2]), 0, out=out),
+    "cumsum": lambda t, out: t.cumsum(t.tensor([1.5, 1.5]), 0, out=out),
+    "sort": lambda t, out: t.sort(t.ones(2), out=(out, t.empty(0, dtype=t.int64)))[0],
+    "places of sort": lambda t, out: t.sort(t.ones(2), out=(t.empty(0), out))[1],
+    "cummax": lambda t, out: t.cummax(t.ones(2), 0, out=(out, t.empty(0, dtype=t.int64)))[0],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "complex64"])
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_dtypes_that_a_result_is_written_to(write: Callable[[Any, Any], Any], dtype: str) -> None:
+    agree_or_raise(lambda t: write(t, t.empty(0, dtype=getattr(t, dtype))))
+
+
+IN_PLACE: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "clamp_": lambda t, x, other: x.clamp_(other, other * 2),
+    "lerp_": lambda t, x, other: x.lerp_(other, 0.5),
+    "addcmul_": lambda t, x, other: x.addcmul_(other, other),
+    "atan2_": lambda t, x, other: x.atan2_(other),
+    "addmv_": lambda t, x, other: x.addmv_(other.view(2, 1), other[:1]),
+    "copysign_": lambda t, x, other: x.copysign_(other),
+}
+
+
+@pytest.mark.parametrize("given", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+@pytest.mark.parametrize("change", IN_PLACE.values(), ids=IN_PLACE)
+def test_dtypes_that_are_changed_in_place(change: Callable[[Any, Any, Any], Any], dtype: str, given: str) -> None:
+    def case(t: Any) -> Any:
+        return change(t, t.tensor([1, 4], dtype=getattr(t, dtype)), t.tensor([2, 2], dtype=getattr(t, given)))
+
+    agree_or_raise(case)
+
+
 FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64")
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch as pytorch
 from hypothesis import given, settings
@@ -150,6 +151,9 @@ CREATED: dict[str, Callable[[Any, Any], Any]] = {
     "binomial": lambda t, g: t.binomial(t.arange(100.0), t.arange(100.0) / 99, generator=g),
     "binomial of doubles": lambda t, g: t.binomial(
         t.full((50,), 90.0, dtype=t.float64), t.arange(50.0, dtype=t.float64) / 49, generator=g),
+    "gamma": lambda t, g: t._standard_gamma(t.arange(100.0) / 8, generator=g),
+    "gamma of doubles": lambda t, g: t._standard_gamma(t.arange(1, 99, dtype=t.float64) / 7, generator=g),
+    "dirichlet": lambda t, g: t._sample_dirichlet(t.arange(1.0, 101.0).reshape(20, 5) / 16, generator=g),
     "multinomial": lambda t, g: t.multinomial(t.arange(20.0), 500, True, generator=g),
     "multinomial of rows": lambda t, g: t.multinomial(t.arange(60.0).reshape(3, 20), 50, True, generator=g),
     "bernoulli of tensors": lambda t, g: t.bernoulli(t.arange(50.0) / 49, generator=g),
@@ -316,3 +320,23 @@ ERRORS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 def test_errors(name: str) -> None:
     quoted, case = ERRORS[name]
     agree(case, quoted)
+
+
+def test_how_gamma_and_beta_variables_move() -> None:
+    """By differences of the distribution function in float64; PyTorch's tables are good to three digits."""
+    special = pytest.importorskip("scipy.special")
+    stats = pytest.importorskip("scipy.stats")
+    a = np.array([0.05, 0.3, 0.9, 1.0, 2.5, 40.0, 200.0, 3.0])
+    x = np.array([0.001, 0.1, 0.3, 5.0, 9.0, 60.0, 230.0, 0.01])
+    h = 1e-6 * a
+    moved = (special.gammainc(a - h, x) - special.gammainc(a + h, x)) / (2 * h) / stats.gamma.pdf(x, a)
+    found = ours._standard_gamma_grad(ours.tensor(a), ours.tensor(x)).numpy()
+    np.testing.assert_allclose(found, moved, rtol=1e-6)
+    b, y = np.array([1.0, 3, 0.2, 30, 2, 5, 0.1, 1]), np.array([0.1, 0.5, 0.9, 0.05, 0.8, 0.97, 0.999, 1e-4])
+    moved = (special.betainc(a - h, b, y) - special.betainc(a + h, b, y)) / (2 * h) / stats.beta.pdf(y, a, b) / (1 - y)
+    found = ours._dirichlet_grad(ours.tensor(y), ours.tensor(a), ours.tensor(a + b)).numpy()
+    np.testing.assert_allclose(found, moved, rtol=1e-5)
+    large = ours.tensor([2e5, 1e7], dtype=ours.float64)
+    np.testing.assert_allclose(ours._standard_gamma_grad(large, large).numpy(), 1, rtol=1e-4)
+    nan = ours._standard_gamma_grad(ours.tensor([-1.0, 1.0]), ours.tensor([1.0, float("nan")]))
+    assert nan.isnan().all()

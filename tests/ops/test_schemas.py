@@ -24,6 +24,7 @@ def canonical(schema: str) -> str:
 
 # Of ours, not PyTorch's: what formulas and kernels are made of.
 PARTS = [
+    "_clone_in_rows.default",
     "_cumsum_backward.default",
     "_fft_c2r_backward.default",
     "_fft_r2c_backward.default",

@@ -319,3 +319,34 @@ def test_the_gradient_of_a_join_of_nothing() -> None:
         return nothing.grad
 
     agree(case)
+
+
+def test_an_angle_without_a_direction_has_no_slope() -> None:
+    for value in (0.0, 1e-30):
+
+        def case(torch: Any, value: float = value) -> Any:
+            x, y = (torch.full((2,), value, requires_grad=True) for _ in range(2))
+            torch.atan2(x, y).sum().backward()
+            return [x.grad, y.grad]
+
+        agree(case)
+
+
+JOINED: dict[str, Case] = {
+    "cat": lambda torch: torch.cat([_last(torch), _last(torch)], 1).stride(),
+    "cat of both formats": lambda torch: torch.cat([_last(torch), _last(torch).contiguous()], 1).stride(),
+    "cat of several dtypes": lambda torch: torch.cat([_last(torch), _last(torch).long()], 0).stride(),
+    "values": lambda torch: torch.cat([_last(torch), _last(torch) + 1], 2),
+    "flip": lambda torch: _last(torch).flip(0).stride(),
+    "flip of what is transposed": lambda torch: torch.arange(12.0).reshape(3, 4).t().flip(0, 1).stride(),
+    "roll": lambda torch: _last(torch).roll(1, 0).stride(),
+}
+
+
+def _last(torch: Any) -> Any:
+    return torch.arange(48.0).reshape(2, 2, 3, 4).to(memory_format=torch.channels_last)
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_layouts_of_what_is_joined_and_turned(name: str) -> None:
+    agree(JOINED[name])

@@ -23,7 +23,8 @@ assert torch.nn.__spec__.name == torch.nn.__name__ == "mindtorch_v2.nn"
 assert importlib.metadata.version("torch") == torch.__version__ == torch.version.__version__
 assert importlib.metadata.metadata("torch")["Name"] == "torch" and importlib.metadata.version("numpy")
 assert torch.__version__.endswith("+mindtorch") and torch.version.cuda is None
-assert not torch.cuda.is_available() and not torch.distributed.is_available()
+assert not torch.cuda.is_available()
+assert torch.distributed.is_available() == (importlib.util.find_spec("mpi4py") is not None)
 assert importlib.util.find_spec("torch.nn") and importlib.util.find_spec("torch.onnx") is None
 for name in ("torch.onnx", "torch.nn.nothing"):
     try:

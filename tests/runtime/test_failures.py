@@ -15,6 +15,7 @@ import torch as pytorch
 import mindtorch_v2 as ours
 from mindtorch_v2 import library, npu
 from mindtorch_v2._core import Kernel
+from mindtorch_v2._core_failures import IndexOutOfRangeError
 from tests.ops.both import raised
 from tests.runtime.both import fresh_namespace
 
@@ -84,7 +85,7 @@ STATUSES: dict[int, tuple[type[Exception], str]] = {
     1: (NotImplementedError, "\"scaled_cpu\" not implemented for 'Double'"),
     2: (RuntimeError, "{name}: the shapes of its arguments do not fit one another: x [3], y [2, 1]"),
     3: (RuntimeError, "ZeroDivisionError"),
-    4: (IndexError, "{name}: index out of range: x [3], y [2, 1]"),
+    4: (IndexOutOfRangeError, "{name}: index out of range: x [3], y [2, 1]"),
     5: (MemoryError, "{name}: out of memory: no room for a temporary of the size of its arguments: x [3], y [2, 1]"),
     17: (
         library.KernelError,

@@ -191,3 +191,62 @@ def test_what_is_assigned(name: str, index: Any, dtype: str) -> None:
         return x
 
     agree_or_raise(case)
+
+
+OUTSIDE: dict[str, Any] = {
+    "a position after another": lambda t, x: x[0, 5],
+    "after None": lambda t, x: x[None, 0, 5],
+    "after a slice": lambda t, x: x[:, 0, 10],
+    "after an ellipsis": lambda t, x: x[..., 10],
+    "a number of no dimensions": lambda t, x: t.tensor(1)[0],
+    "a slice of no dimensions": lambda t, x: t.tensor(1)[:],
+    "two numbers of no dimensions": lambda t, x: t.tensor(1)[0, 0],
+    "an index of an empty dimension": lambda t, x: t.empty(10, 0)[:, [0, 1]],
+    "one written to": lambda t, x: x.__setitem__((0, 5), 1),
+    "values that do not fit": lambda t, x: x.__setitem__(x > 5, t.ones(3)),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_what_is_said_of_an_index_outside(name: str) -> None:
+    """The same words, which count the indices that were given, not the dimensions that are left."""
+
+    def said(torch: Any) -> str:
+        with pytest.raises((IndexError, RuntimeError)) as caught:
+            OUTSIDE[name](torch, torch.arange(100).view(2, 5, 10))
+        words, _, _ = str(caught.value).partition(" cannot be broadcast")
+        return words
+
+    agree(said)
+
+
+BELOW: dict[str, Any] = {
+    "index_copy_": lambda x, i: x.index_copy_(1, i, x[:, :1].clone()),
+    "index_add_": lambda x, i: x.index_add_(1, i, x[:, :1].clone()),
+    "index_fill_": lambda x, i: x.index_fill_(1, i, 2.0),
+    "index_fill_ with a complex number": lambda x, i: x.index_fill_(1, i, 1j),
+    "index_reduce_": lambda x, i: x.index_reduce_(1, i, x[:, :1].clone(), "prod"),
+    "index_select": lambda x, i: x.index_select(1, i),
+    "take_along_dim": lambda x, i: x.take_along_dim(i.view(1, 1), 1),
+    "take_along_dim by int32": lambda x, i: x.take_along_dim(i.view(1, 1).int(), 1),
+}
+
+
+@pytest.mark.parametrize("name", BELOW)
+@pytest.mark.parametrize("index", [-1, -3, -4, 3])
+@pytest.mark.parametrize("dtype", ["float32", "bool"])
+def test_indices_counted_from_the_end(name: str, index: int, dtype: str) -> None:
+    def case(torch: Any) -> Any:
+        return BELOW[name](torch.ones(2, 3).to(getattr(torch, dtype)), torch.tensor([index]))
+
+    agree_or_raise(case)
+
+
+def test_bytes_for_a_mask_are_told() -> None:
+    def case(torch: Any) -> Any:
+        x, mask = torch.arange(3.0), torch.tensor([1, 0, 1], dtype=torch.uint8)
+        with pytest.warns(UserWarning, match="indexing with dtype torch.uint8 is now deprecated"):
+            x[mask] = x[mask] * 2
+        return x
+
+    agree(case)

@@ -13,7 +13,7 @@ from mindtorch_v2._core cimport (
     run_backend, where,
 )
 
-from mindtorch_v2._core import broadcast_shapes, common_dtype
+from mindtorch_v2._core import broadcast_shapes, common_dtype, scalar_types
 
 cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
     pass
@@ -21,7 +21,7 @@ cdef extern from "cpython_glue.h":      # for tracebacks without frames of the c
 cdef extern from "mindtorch_kernel.h":
     enum:
         MT_ERROR_DTYPE, MT_ERROR_SHAPE, MT_ERROR_DIVISION, MT_ERROR_INDEX, MT_ERROR_MEMORY, MT_ERROR_FACTOR
-        MT_ERROR_OVERFLOW, MT_ERROR_PROBABILITY
+        MT_ERROR_OVERFLOW, MT_ERROR_PROBABILITY, MT_ERROR_TARGET
 
 cdef extern from *:
     """
@@ -40,13 +40,7 @@ cdef dict C_STATUS = {
     MT_ERROR_FACTOR: "a factor with a fraction, for integers",
     MT_ERROR_OVERFLOW: "a number that its dtype cannot hold",
     MT_ERROR_PROBABILITY: "a probability that is not between 0 and 1",
-}
-
-# PyTorch's names of dtypes in what its kernels say.
-cdef dict SCALAR_TYPES = {
-    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
-    "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+    MT_ERROR_TARGET: "a target that is no class",
 }
 
 # C's names of types where a number does not fit one.
@@ -140,8 +134,10 @@ cdef object status_error(OpOverload op, Bound* bound, int status, list given):
         return RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if status == MT_ERROR_PROBABILITY:
         return RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true: a probability lies between 0 and 1")
+    if status == MT_ERROR_TARGET:
+        return IndexError(target_that_is_no_class(op, bound))
     if status == MT_ERROR_INDEX:
-        return IndexOutOfRangeError(f"{op.sig.qualname}: index out of range: {listed_shapes(op, bound)}")
+        return IndexOutOfRangeError(index_out_of_range(op, bound))
     return MemoryError(f"{op.sig.qualname}: out of memory: no room for a temporary of the size of its arguments: "
                        f"{listed_shapes(op, bound)}")
 
@@ -157,8 +153,28 @@ cdef str number_that_does_not_fit(OpOverload op, Bound* bound):
             f"{op.sig.qualname}() got {', '.join(numbers)}")
 
 
+cdef str target_that_is_no_class(OpOverload op, Bound* bound):
+    """Of a loss of scores (..., classes), or of its gradient: the first of its targets that is refused."""
+    cdef dict given = {op.sig.names[i]: <object>bound.slots[i] for i in range(op.sig.count)}
+    classes, ignored = given["self"].shape[-1], given["ignore_index"]
+    wrong = next(label for label in given["target"].reshape((-1,)).tolist() if label != ignored and not 0 <= label < classes)
+    return f"Target {wrong} is out of bounds: there are {classes} classes."
+
+
+cdef str index_out_of_range(OpOverload op, Bound* bound):
+    """The first index that is refused, where a call has an index along a dimension."""
+    cdef dict given = {op.sig.names[i]: <object>bound.slots[i] for i in range(op.sig.count)}
+    index, dim, self = given.get("index"), given.get("dim"), given.get("self")
+    if isinstance(index, Tensor) and isinstance(dim, int) and isinstance(self, Tensor):
+        size = self.size(dim) if self.dim() else 1
+        for wrong in index.reshape((-1,)).tolist():
+            if not 0 <= wrong < size:
+                return f"index {wrong} is out of bounds for dimension {dim % max(self.dim(), 1)} with size {size}"
+    return f"{op.sig.qualname}: index out of range: {listed_shapes(op, bound)}"
+
+
 cdef str scalar_type(dtype dt):
-    return f"'{SCALAR_TYPES.get(dt.name, dt.name)}'"
+    return f"'{scalar_types.get(dt.name, dt.name)}'"
 
 
 cdef object not_implemented(OpOverload op, list given):

@@ -12,8 +12,8 @@ from libc.stdint cimport int64_t, uint64_t
 from mindtorch_v2._core cimport (
     ARG_OPT_TENSOR_LIST, ARG_TENSOR, ARG_TENSOR_LIST, KEY_BATCHED, MADE_FOR_TRANSFORM, AccumulateGrad, Bound, FunctionCtx, Node,
     OpOverload, Tangents, Tensor, align_gradients, aten, backward_callable, bind_python, call_setup, cold, forward_levels,
-    gradient_node, make_size, mt_highest_bit, needs_grad, release_bound, same_value, set_requires_grad, tangents_of,
-    tensor_list_lengths, thread_state,
+    gradient_node, make_size, mt_highest_bit, needs_grad, pairs_between, release_bound, same_value, set_requires_grad, shown_part,
+    start_in_base, tangents_of, tensor_list_lengths, thread_state,
 )
 
 cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
@@ -47,7 +47,8 @@ cdef object find_tangent(Tensor t, int64_t level):
     whole = base.tangents.by_level.get(level)
     if whole is None:
         return None
-    return aten("as_strided")(whole, make_size(t.nd, t.sizes), t.stride(), (<Tensor?>whole).offset + t.offset - base.offset)
+    return shown_part(whole, pairs_between(t, base), tuple(make_size(t.nd, t.sizes)), t.stride(),
+                      (2 if pairs_between(t, base) > 0 else 1) * (<Tensor?>whole).offset + start_in_base(t, base))
 
 
 cdef int64_t level_of_tensor(Tensor t) except -1:

@@ -11,9 +11,10 @@ from cpython.tuple cimport PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, uint64_t
 
 from mindtorch_v2._core cimport (
-    KEY_BATCHED, MADE_BY_FUNCTION, MADE_BY_OPERATOR, MADE_FOR_TRANSFORM, MADE_IN_INFERENCE, MADE_IN_NO_GRAD, MADE_WITH_OTHERS,
+    KEY_AD_INPLACE_OR_VIEW, KEY_BATCHED, MADE_BY_FUNCTION, MADE_BY_OPERATOR, MADE_FOR_TRANSFORM, MADE_IN_INFERENCE, MADE_IN_NO_GRAD,
+    MADE_WITH_OTHERS,
     FunctionCtx, Node, Tensor, aten, bump_version, check_writable, cold, copy_geometry_at, make_size, named_type, needs_grad,
-    next_sequence, record_meta, refuse_inference_tensor, set_history, thread_state, zeros_for,
+    next_sequence, pairs_between, record_meta, refuse_inference_tensor, set_history, shown_part, start_in_base, thread_state, zeros_for,
 )
 
 cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
@@ -24,6 +25,7 @@ cdef extern from "node_types.h":
     void mt_without_module(PyTypeObject* type, const char* name)
 
 cdef uint64_t BATCHED = <uint64_t>1 << KEY_BATCHED
+cdef uint64_t INPLACE_OR_VIEW = <uint64_t>1 << KEY_AD_INPLACE_OR_VIEW
 
 
 cdef int number_node(Node node) except -1:
@@ -34,12 +36,12 @@ cdef int number_node(Node node) except -1:
     return 0
 
 
-cdef object zeros_laid_out(object like, tuple size, tuple stride):
+cdef object zeros_laid_out(object like, tuple size, tuple stride, object dtype):
     """Zeros with these strides: what is a view of a base that has them is a view of the zeros too."""
     cdef int64_t last = 0
     for length, step in zip(size, stride):
         last += (length - 1) * step
-    return aten("as_strided")(aten("new_zeros")(like, (0 if 0 in size else last + 1,)), size, stride, 0)
+    return aten("as_strided")(aten("new_zeros")(like, (0 if 0 in size else last + 1,), dtype=dtype), size, stride, 0)
 
 
 cdef tuple layout_of(Tensor base):
@@ -52,7 +54,9 @@ cdef class CopySlices(Node):
     cdef Node operation                    # the recorded in-place operation on the view
     cdef int output
     cdef int at                            # which of the operation's inputs the view is
-    cdef object size, stride, offset       # of the view
+    cdef tuple size, stride                # of the view
+    cdef int64_t offset
+    cdef int pairs                         # see `shown_part`
     cdef tuple layout                      # shape and strides of the base; None: it is contiguous
 
     def name(self):
@@ -65,9 +69,9 @@ cdef class CopySlices(Node):
             # a copy that lies as the base does, however the gradient lies
             whole = aten("clone" if (<Tensor>grads[0]).contig else "contiguous")(grads[0])
         else:
-            whole = zeros_laid_out(grads[0], self.layout[0], self.layout[1])
+            whole = zeros_laid_out(grads[0], self.layout[0], self.layout[1], None)
             aten("copy_")(whole, grads[0])
-        part = aten("as_strided")(whole, self.size, self.stride, self.offset)
+        part = shown_part(whole, self.pairs, self.size, self.stride, self.offset)
         inner = [None] * self.operation.output_count
         inner[self.output] = aten("clone")(part)
         result = list(self.operation.apply(inner))
@@ -76,7 +80,7 @@ cdef class CopySlices(Node):
         else:
             if (<Tensor>result[self.at]).keys & BATCHED:      # as the whole becomes, for the part to be copied into it
                 whole = self.as_batch(whole, result[self.at])
-                part = aten("as_strided")(whole, self.size, self.stride, self.offset)
+                part = shown_part(whole, self.pairs, self.size, self.stride, self.offset)
             aten("copy_")(part, result[self.at])
         result[self.at] = whole
         return result
@@ -84,10 +88,10 @@ cdef class CopySlices(Node):
     cdef object as_batch(self, object whole, object part):
         """The base's gradient with what the part is a batch of."""
         size = tuple(make_size((<Tensor>whole).nd, (<Tensor>whole).sizes))
-        batch = aten("add")(aten("new_zeros")(part, size), whole)
+        batch = aten("add")(aten("new_zeros")(part, size, dtype=(<Tensor>whole).dt), whole)
         if self.layout is None:
             return batch
-        laid_out = zeros_laid_out(batch, self.layout[0], self.layout[1])
+        laid_out = zeros_laid_out(batch, self.layout[0], self.layout[1], None)
         aten("copy_")(laid_out, batch)
         return laid_out
 
@@ -97,7 +101,10 @@ cdef class CopySlices(Node):
 
 cdef class ViewOfBase(Node):
     """A view's gradient, placed where the view lies in its base."""
-    cdef object size, stride, offset
+    cdef tuple size, stride
+    cdef int64_t offset
+    cdef int pairs                         # see `shown_part`
+    cdef object dtype                      # of the base
     cdef tuple layout
 
     cdef object apply(self, list grads):
@@ -106,10 +113,10 @@ cdef class ViewOfBase(Node):
         if self.layout is None:
             base = zeros_for((<Node>self.next_nodes[0]).meta(self.next_outputs[0]))
             if type(grads[0]) is not Tensor:             # of a batch, say: zeros like that, to copy it into
-                base = aten("new_zeros")(grads[0], make_size((<Tensor>base).nd, (<Tensor>base).sizes))
+                base = aten("new_zeros")(grads[0], make_size((<Tensor>base).nd, (<Tensor>base).sizes), dtype=self.dtype)
         else:
-            base = zeros_laid_out(grads[0], self.layout[0], self.layout[1])
-        part = aten("as_strided")(base, self.size, self.stride, self.offset)
+            base = zeros_laid_out(grads[0], self.layout[0], self.layout[1], self.dtype)
+        part = shown_part(base, self.pairs, self.size, self.stride, self.offset)
         aten("copy_")(part, grads[0])
         return [base]
 
@@ -127,8 +134,8 @@ cdef int rebase_view(Tensor view, FunctionCtx operation, int output, int at) exc
         raise forbidden_on_view(view, "is being")
     record_meta(operation.meta(output), view)
     node.operation, node.output, node.node_name = operation, output, "CopySlices"
-    node.size, node.stride, node.offset = tuple(make_size(view.nd, view.sizes)), view.stride(), view.offset - base.offset
-    node.layout = layout_of(base)
+    node.size, node.stride, node.offset = tuple(make_size(view.nd, view.sizes)), view.stride(), start_in_base(view, base)
+    node.pairs, node.layout = pairs_between(view, base), layout_of(base)
     number_node(node)
     node.set_edge_count(operation.next_count)
     node.at = at
@@ -184,8 +191,8 @@ cdef int refresh_view(Tensor view) except -1:
     node = ViewOfBase.__new__(ViewOfBase)
     mt_become(<PyObject*>node, view_of_base_type)
     node.node_name = "AsStridedBackward0"
-    node.size, node.stride, node.offset = tuple(make_size(view.nd, view.sizes)), view.stride(), view.offset - base.offset
-    node.layout = layout_of(base)
+    node.size, node.stride, node.offset = tuple(make_size(view.nd, view.sizes)), view.stride(), start_in_base(view, base)
+    node.pairs, node.dtype, node.layout = pairs_between(view, base), base.dt, layout_of(base)
     number_node(node)
     node.set_edge_count(1)
     node.set_edge(0, base)
@@ -236,3 +243,9 @@ cold.refresh_view = refresh_view
 cold.forbidden_on_view = forbidden_on_view
 cold.is_changed_by = is_changed_by
 cold.output_of_change = output_of_change
+
+
+def increment_version(Tensor tensor not None):
+    """Counts a change of a tensor that was made in ways unknown here; those of inference mode have no count."""
+    if tensor.keys & INPLACE_OR_VIEW:
+        bump_version(tensor.storage)

@@ -419,6 +419,9 @@ cdef int copy_geometry_at(PyObject* source, Tensor target) except -1
 cdef int record_meta(OutputMeta* meta, Tensor t) except -1
 cdef Node gradient_node(Tensor t)
 cdef object zeros_for(OutputMeta* meta)
+cdef int pairs_between(Tensor view, Tensor base) noexcept
+cdef int64_t start_in_base(Tensor view, Tensor base) noexcept
+cdef object shown_part(object whole, int pairs, tuple size, tuple stride, int64_t offset)
 cdef PyTypeObject* named_type(PyTypeObject* base, str name) except NULL
 cdef FunctionCtx function_context(object cls)
 cdef object class_attribute(object owner, str name)

@@ -104,15 +104,50 @@ struct Scatter {
   }
 };
 
-// The patches of a group's channels as the second operand of a product that packs itself: from channels with their padding, so
-// that every element is there, and a line of a panel is a few runs of it.
+// The patches of a group's channels as the second operand of a product that packs itself: from a copy of the channels with their
+// padding, so that every element is there, and with what a step skips apart, so that a line of a panel is a few runs of memory.
 template <class T>
 struct Patches {
+  static constexpr int kWidest = 32;  // of panels
   const Geometry* g;
-  const T* padded;      // (channels, extent[0], extent[1], extent[2])
-  int64_t extent[3];
+  int64_t lines, extent[3];     // of the matrix; of a channel with its padding, whose rows are `phases` of `extent[2]`
+  std::unique_ptr<T[]> copy;    // and kWidest elements more, as a run is read by the whole width
+  std::unique_ptr<int64_t[]> shifts;  // of each line: where its tap is in the copy
 
-  static constexpr int kWidest = 64;  // of panels
+  int64_t row() const { return g->stride[2] * extent[2]; }
+
+  // Takes the channels in; false where there is no memory.
+  bool take(const Geometry& geometry, const T* input) {
+    g = &geometry;
+    lines = g->channels * g->taps();
+    for (int d = 0; d < 3; ++d) extent[d] = g->size[d] + 2 * g->padding[d];
+    const int64_t step = g->stride[2];
+    extent[2] = up(extent[2], step);
+    const int64_t plane = extent[0] * extent[1] * row();
+    copy.reset(new (std::nothrow) T[size_t(g->channels * plane + kWidest)]());
+    shifts.reset(new (std::nothrow) int64_t[size_t(lines)]);
+    if (!copy || !shifts) return false;
+    for (int64_t at = 0; at < g->channels * g->size[0] * g->size[1]; ++at, input += g->size[2]) {
+      const int64_t y = at % g->size[1], z = at / g->size[1] % g->size[0], c = at / g->size[1] / g->size[0];
+      T* to = copy.get() + c * plane + ((z + g->padding[0]) * extent[1] + y + g->padding[1]) * row();
+      if (step == 1) {
+        std::memcpy(to + g->padding[2], input, size_t(g->size[2]) * sizeof(T));
+        continue;
+      }
+      for (int64_t first = 0; first < std::min(step, g->size[2]); ++first) {
+        T* phase = to + (first + g->padding[2]) % step * extent[2] + (first + g->padding[2]) / step;
+        for (int64_t x = first; x < g->size[2]; x += step) *phase++ = input[x];
+      }
+    }
+    for (int64_t line = 0; line < lines; ++line) {
+      const int64_t tap = line % g->taps(), x = tap % g->kernel[2] * g->dilation[2];
+      const int64_t z = tap / (g->kernel[1] * g->kernel[2]) * g->dilation[0];
+      const int64_t y = tap / g->kernel[2] % g->kernel[1] * g->dilation[1];
+      shifts[size_t(line)] = line / g->taps() * plane + (z * extent[1] + y) * row() + x % step * extent[2] + x / step;
+    }
+    return true;
+  }
+
   struct Run {
     int to, count;
     int64_t from;
@@ -122,37 +157,53 @@ struct Patches {
   MT_INLINE int runs_of(int64_t column, int count, Run* runs) const {
     int found = 0;
     for (int at = 0; at < count;) {
-      const int64_t row = (column + at) / g->out[2], x = (column + at) % g->out[2];
-      const int64_t z = row / g->out[1] * g->stride[0], y = row % g->out[1] * g->stride[1];
+      const int64_t line = (column + at) / g->out[2], x = (column + at) % g->out[2];
+      const int64_t z = line / g->out[1] * g->stride[0], y = line % g->out[1] * g->stride[1];
       const int length = int(std::min<int64_t>(count - at, g->out[2] - x));
-      runs[found++] = {at, length, (z * extent[1] + y) * extent[2] + x * g->stride[2]};
+      runs[found++] = {at, length, (z * extent[1] + y) * row() + x};
       at += length;
     }
     return found;
   }
 
-  MT_INLINE static int run(const void* data, int64_t row, int64_t depth, int64_t column, int64_t columns, int width, T* out) {
+  // A run is copied by the whole width, as vectors are: what is too much lies where the next run, or the next line, will; after the
+  // last line there is nothing, so that it has its length.
+  template <int Width>
+  MT_INLINE void panel(int64_t first, int64_t depth, const Run* runs, int found, int count, T* out) const {
+    const T* const data = copy.get();
+    for (int64_t k = 0; k < depth; ++k, out += Width) {
+      const T* from = data + shifts[size_t(first + k)];
+      if (k + 1 < depth) {
+        for (int r = 0; r < found; ++r) std::memcpy(out + runs[r].to, from + runs[r].from, Width * sizeof(T));
+      } else {
+        for (int r = 0; r < found; ++r)
+          for (int i = 0; i < runs[r].count; ++i) out[runs[r].to + i] = from[runs[r].from + i];
+      }
+      for (int i = count; i < Width; ++i) out[i] = 0;
+    }
+  }
+
+  MT_INLINE static int run(const void* data, int64_t first, int64_t depth, int64_t column, int64_t columns, int width, T* out) {
     const Patches& p = *static_cast<const Patches*>(data);
-    const Geometry& g = *p.g;
-    const int64_t plane = p.extent[0] * p.extent[1] * p.extent[2], step = g.stride[2], taps = g.taps();
     Run runs[kWidest];
     for (int64_t j = 0; j < columns; j += width, out += depth * width) {
       const int count = int(std::min<int64_t>(width, columns - j));
       const int found = p.runs_of(column + j, count, runs);
-      const bool whole = found == 1 && count == width && step == 1;
-      for (int64_t k = 0; k < depth; ++k) {
-        const int64_t tap = (row + k) % taps;
-        const int64_t at[3] = {tap / (g.kernel[1] * g.kernel[2]), tap / g.kernel[2] % g.kernel[1], tap % g.kernel[2]};
-        const T* from = p.padded + (row + k) / taps * plane + at[2] * g.dilation[2] +
-                        (at[0] * g.dilation[0] * p.extent[1] + at[1] * g.dilation[1]) * p.extent[2];
-        T* to = out + k * width;
-        if (whole) {
-          std::memcpy(to, from + runs[0].from, size_t(width) * sizeof(T));
-          continue;
-        }
-        for (int r = 0; r < found; ++r)
-          for (int i = 0; i < runs[r].count; ++i) to[runs[r].to + i] = from[runs[r].from + i * step];
-        for (int i = count; i < width; ++i) to[i] = 0;
+      switch (width) {
+        case 4:
+          p.template panel<4>(first, depth, runs, found, count, out);
+          break;
+        case 8:
+          p.template panel<8>(first, depth, runs, found, count, out);
+          break;
+        case 16:
+          p.template panel<16>(first, depth, runs, found, count, out);
+          break;
+        case kWidest:
+          p.template panel<kWidest>(first, depth, runs, found, count, out);
+          break;
+        default:
+          return MT_ERROR_SHAPE;
       }
     }
     return MT_OK;
@@ -167,24 +218,8 @@ int forward(const Geometry& g, const T* input, const T* filters, T* output) {
   const Matrix<T> out{output, g.positions(), 1};
   const Size size{g.filters, g.positions(), g.channels * g.taps()};
   if (g.is_pointwise()) return product<T>(size, weight, {input, g.positions(), 1}, out, 1);
-  Patches<T> patches{&g, input, {}};
-  bool is_padded = false;
-  for (int d = 0; d < 3; ++d) {
-    patches.extent[d] = g.size[d] + 2 * g.padding[d];
-    is_padded = is_padded || g.padding[d] != 0;
-  }
-  std::unique_ptr<T[]> memory;
-  if (is_padded) {
-    const int64_t* e = patches.extent;
-    memory.reset(new (std::nothrow) T[size_t(g.channels * e[0] * e[1] * e[2])]());
-    if (!memory) return MT_ERROR_MEMORY;
-    patches.padded = memory.get();
-    for (int64_t row = 0; row < g.channels * g.size[0] * g.size[1]; ++row) {
-      const int64_t y = row % g.size[1], z = row / g.size[1] % g.size[0], c = row / g.size[1] / g.size[0];
-      T* to = memory.get() + ((c * e[0] + z + g.padding[0]) * e[1] + y + g.padding[1]) * e[2] + g.padding[2];
-      std::memcpy(to, input + row * g.size[2], size_t(g.size[2]) * sizeof(T));
-    }
-  }
+  Patches<T> patches;
+  if (!patches.take(g, input)) return MT_ERROR_MEMORY;
   return product_of<T>(size, weight, {pack, &patches}, out);
 }
 

@@ -50,18 +50,20 @@ int copy(const mt_tensor* src, const mt_tensor* dst) {
   if (walk.numel == 0) return MT_OK;
   if (is_transposed(walk)) return copy_transposed(walk, cast);
   if (walk.ndim == 0) return cast(walk.data[0], 1, walk.data[1], 1, 1);
+  // Of the last two dimensions the runs, at fixed distances.
   Cursor cursor;
   const int inner = walk.ndim - 1;
-  const int64_t run = walk.shape[inner];
-  for (int64_t done = 0; done < walk.numel; done += run) {
-    int64_t offset[2] = {};
-    for (int k = 0; k < 2; ++k)
-      for (int d = 0; d < inner; ++d) offset[k] += cursor.index[d] * walk.strides[k][d];
-    if (int status = copy_run(cast, walk.data[0] + offset[0] * walk.itemsize[0], walk.strides[0][inner],
-                              walk.data[1] + offset[1] * walk.itemsize[1], walk.strides[1][inner], walk.itemsize[0],
-                              walk.itemsize[1], run, pace))
-      return status;
-    cursor.advance(walk, run);
+  const int64_t run = walk.shape[inner], runs = inner > 0 ? walk.shape[inner - 1] : 1;
+  int64_t apart[2] = {};
+  for (int k = 0; k < 2 && inner > 0; ++k) apart[k] = walk.strides[k][inner - 1] * walk.itemsize[k];
+  for (int64_t done = 0; done < walk.numel; done += run * runs) {
+    char* to = cursor.address(walk, 0);
+    const char* from = cursor.address(walk, 1);
+    for (int64_t i = 0; i < runs; ++i, to += apart[0], from += apart[1])
+      if (int status = copy_run(cast, to, walk.strides[0][inner], from, walk.strides[1][inner], walk.itemsize[0],
+                                walk.itemsize[1], run, pace))
+        return status;
+    cursor.advance(walk, run * runs);
   }
   return MT_OK;
 }

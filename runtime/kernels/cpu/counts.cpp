@@ -98,39 +98,6 @@ T binomial(T count, T p, Engine& engine) {
   return std::numeric_limits<T>::quiet_NaN();  // of NaN
 }
 
-// out = draw(inputs...), element by element in the order of out's memory, in T.
-template <class T, int N, class Draw>
-int of_elements(const mt_tensor* const* operands, int32_t dtype, Draw&& draw) {
-  Walk<N> walk;
-  if (int status = walk.init(operands)) return status;
-  if (walk.numel == 0) return MT_OK;
-  if (walk.ndim == 0) {
-    walk.ndim = 1;
-    walk.shape[0] = 1;
-    for (int k = 0; k < N; ++k) walk.strides[k][0] = 1;
-  }
-  T values[N][kBlock / 4];
-  Pace pace;
-  Cursor at;
-  for (int64_t done = 0; done < walk.numel;) {
-    const int64_t n = std::min(kBlock / 4, walk.numel - done);
-    for (int k = 1; k < N; ++k)
-      at.transfer(walk, k, cast_fn(dtype, operands[k]->dtype), reinterpret_cast<char*>(values[k]), sizeof(T), n, false);
-    for (int64_t i = 0; i < n; ++i) {
-      if constexpr (N == 2) {
-        values[0][i] = draw(values[1][i]);
-      } else {
-        values[0][i] = draw(values[1][i], values[2][i]);
-      }
-    }
-    at.transfer(walk, 0, cast_fn(operands[0]->dtype, dtype), reinterpret_cast<char*>(values[0]), sizeof(T), n, true);
-    done += n;
-    if (done < walk.numel) at.advance(walk, n);
-    if (pace.stops(16 * n)) return MT_ERROR_INTERRUPTED;
-  }
-  return MT_OK;
-}
-
 template <class T>
 T at(const mt_tensor* t, int64_t row, int64_t column) {
   T value;

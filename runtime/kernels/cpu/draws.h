@@ -1,6 +1,9 @@
 // Random numbers into a tensor of any strides and dtype, in the order of its memory, as PyTorch's serial kernels go.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
 #include "elementwise.h"
 #include "half.h"
 #include "engine.h"
@@ -97,6 +100,59 @@ MT_INLINE double multiply_add(double x, double y, double z) {
 template <bool Fused>
 MT_INLINE float multiply_add(float x, float y, float z) {
   return Fused ? __builtin_fmaf(x, y, z) : x * y + z;
+}
+
+// A normal number; the second of each pair is kept with the generator.
+template <bool Fused>
+MT_INLINE double next_normal(Engine& engine, double mean, double std) {
+  mt_generator* kept = engine.state();
+  double value = kept->normal;
+  if (kept->has_normal) {
+    kept->has_normal = 0;
+  } else {
+    const double u1 = engine.uniform(), u2 = engine.uniform();
+    const double radius = std::sqrt(-2.0 * std::log1p(-u2));
+    const double theta = 2.0 * M_PI * u1;
+    kept->normal = radius * std::sin(theta);
+    kept->has_normal = 1;
+    value = radius * std::cos(theta);
+  }
+  return multiply_add<Fused>(value, std, mean);
+}
+
+// out = draw(inputs...), element by element in the order of out's memory, in T.
+template <class T, int N, class Draw>
+int of_elements(const mt_tensor* const* operands, int32_t dtype, Draw&& draw) {
+  Walk<N> walk;
+  if (int status = walk.init(operands)) return status;
+  if (walk.numel == 0) return MT_OK;
+  if (walk.ndim == 0) {
+    walk.ndim = 1;
+    walk.shape[0] = 1;
+    for (int k = 0; k < N; ++k) walk.strides[k][0] = 1;
+  }
+  T values[N][kBlock / 4];
+  Pace pace;
+  Cursor at;
+  for (int64_t done = 0; done < walk.numel;) {
+    const int64_t n = std::min(kBlock / 4, walk.numel - done);
+    for (int k = 1; k < N; ++k)
+      at.transfer(walk, k, cast_fn(dtype, operands[k]->dtype), reinterpret_cast<char*>(values[k]), sizeof(T), n, false);
+    for (int64_t i = 0; i < n; ++i) {
+      if constexpr (N == 2) {
+        values[0][i] = draw(values[1][i]);
+      } else if constexpr (N == 3) {
+        values[0][i] = draw(values[1][i], values[2][i]);
+      } else {
+        values[0][i] = draw(values[1][i], values[2][i], values[3][i]);
+      }
+    }
+    at.transfer(walk, 0, cast_fn(operands[0]->dtype, dtype), reinterpret_cast<char*>(values[0]), sizeof(T), n, true);
+    done += n;
+    if (done < walk.numel) at.advance(walk, n);
+    if (pace.stops(16 * n)) return MT_ERROR_INTERRUPTED;
+  }
+  return MT_OK;
 }
 
 }  // namespace mt

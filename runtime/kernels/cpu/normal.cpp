@@ -129,23 +129,6 @@ int in_blocks(const mt_tensor* out, Engine& engine, Map&& map) {
   return MT_OK;
 }
 
-template <bool Fused>
-MT_INLINE double next_normal(Engine& engine, double mean, double std) {
-  mt_generator* kept = engine.state();
-  double value = kept->normal;
-  if (kept->has_normal) {
-    kept->has_normal = 0;
-  } else {
-    const double u1 = engine.uniform(), u2 = engine.uniform();
-    const double radius = std::sqrt(-2.0 * std::log1p(-u2));
-    const double theta = 2.0 * M_PI * u1;
-    kept->normal = radius * std::sin(theta);
-    kept->has_normal = 1;
-    value = radius * std::cos(theta);
-  }
-  return multiply_add<Fused>(value, std, mean);
-}
-
 struct OneByOne {
   MT_TARGET_AVX2 static double fused(Engine& engine, double mean, double std) {
     return next_normal<true>(engine, mean, std);

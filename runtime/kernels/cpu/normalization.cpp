@@ -254,9 +254,13 @@ bool is_matrix(const mt_tensor* t) { return t->ndim == 2 && is_contiguous(t); }
 }  // namespace mt
 
 // out = (x - mean) * rstd * weight + bias for each row; without `mean` by the root of the mean square alone.
-MT_EXPORT int mt_normalize_rows(const mt_tensor* x, void* weight, void* bias, void* out, void* mean, void* rstd, double eps) {
-  if (!mt::is_matrix(x)) return MT_ERROR_SHAPE;
-  mt::Rows rows{x->data, nullptr, weight, bias, out, mean, rstd, nullptr, nullptr, x->shape[0], x->shape[1], eps, mean != nullptr};
+// x has any shape; there are as many rows as `rstd` has elements.
+MT_EXPORT int mt_normalize_rows(const mt_tensor* x, void* weight, void* bias, void* out, void* mean, const mt_tensor* rstd, double eps) {
+  const int64_t count = mt::numel(rstd);
+  if (!mt::is_contiguous(x) || !mt::is_contiguous(rstd) || count < 1) return MT_ERROR_SHAPE;
+  if (rstd->dtype != x->dtype) return MT_ERROR_DTYPE;
+  mt::Rows rows{x->data, nullptr, weight,  bias,  out, mean, rstd->data, nullptr, nullptr, count, mt::numel(x) / count,
+                eps,     mean != nullptr};
   return mt::run<mt::NormalizeRows>(x->dtype, rows);
 }
 

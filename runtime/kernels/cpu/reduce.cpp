@@ -209,6 +209,16 @@ struct RunLoop<ArgExtreme<T, Max>, T> {
   }
 };
 
+// As many runs as there are accumulators, each of `n` values, at distances of `apart`.
+template <class Op, class T>
+struct RunsLoop {
+  using Acc = typename Op::Acc;
+  MT_INLINE static int run(void* acc, const void* data, int64_t n, int64_t count, int64_t apart) {
+    for (int64_t i = 0; i < count; ++i) RunLoop<Op, T>::run(static_cast<Acc*>(acc) + i, static_cast<const T*>(data) + i * apart, n, 0);
+    return MT_OK;
+  }
+};
+
 // A row of values, each into its own accumulator.
 template <class Op, class T>
 struct RowLoop {
@@ -267,6 +277,10 @@ struct Reduction {
     static const Fn fn = PerIsa<RunLoop<Op, T>, void*, const void*, int64_t, int64_t>::pick();
     return fn;
   }
+  static auto runs_loop() {
+    static const auto fn = PerIsa<RunsLoop<Op, T>, void*, const void*, int64_t, int64_t, int64_t>::pick();
+    return fn;
+  }
   static Fn row_loop() {
     static const Fn fn = PerIsa<RowLoop<Op, T>, void*, const void*, int64_t, int64_t>::pick();
     return fn;
@@ -319,10 +333,37 @@ struct Reduction {
     });
   }
 
+  // Whether a place's values are one short run, of which many places' are reduced in a call.
+  bool in_runs(const Reader<T>& reader) const {
+    return kept.n > 0 && reduced.n == 1 && reduced.numel <= kBlock && reader.direct(reduced.in[0]);
+  }
+
+  // Places of `part` whose values are a run each.
+  int runs(const Dims& part, int64_t in_base, int64_t out_base) const {
+    const int last = part.n - 1;
+    const auto loop = runs_loop();
+    Pace pace;
+    Acc acc[kBlock];
+    Result results[kBlock];
+    return part.each(1, [&](int64_t in_offset, int64_t out_offset) -> int {
+      for (int64_t j = 0; j < part.shape[last]; j += kBlock) {
+        const int64_t n = std::min(kBlock, part.shape[last] - j);
+        for (int64_t i = 0; i < n; ++i) acc[i] = Op::init();
+        loop(acc, static_cast<const T*>(self->data) + in_base + in_offset + j * part.in[last], reduced.numel, n, part.in[last]);
+        for (int64_t i = 0; i < n; ++i) results[i] = Op::finish(acc[i], reduced.numel);
+        char* const to = static_cast<char*>(out->data) + (out_base + out_offset + j * part.out[last]) * out->itemsize;
+        store(to, part.out[last], results, 1, n);
+        if (pace.stops(n * reduced.numel)) return MT_ERROR_INTERRUPTED;
+      }
+      return MT_OK;
+    });
+  }
+
   // One place of `part` after the other.
   int places(const Dims& part, int64_t in_base, int64_t out_base) const {
     const int64_t length = reduced.n == 0 ? reduced.numel : reduced.shape[reduced.n - 1];
     Reader<T> reader(self);
+    if (in_runs(reader)) return runs(part, in_base, out_base);
     Pace pace;
     return part.each(0, [&](int64_t in_offset, int64_t out_offset) -> int {
       Acc acc = Op::init();

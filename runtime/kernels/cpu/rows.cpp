@@ -100,7 +100,7 @@ bool is_weight(const mt_tensor* weight, int64_t classes) {
 int labels_fit(const Indices& labels, const Classes& classes) {
   if (labels.status) return labels.status;
   for (int64_t i = 0; i < labels.count; ++i)
-    if (labels.at[i] != classes.ignored && (labels.at[i] < 0 || labels.at[i] >= classes.count)) return MT_ERROR_INDEX;
+    if (labels.at[i] != classes.ignored && (labels.at[i] < 0 || labels.at[i] >= classes.count)) return MT_ERROR_TARGET;
   return MT_OK;
 }
 

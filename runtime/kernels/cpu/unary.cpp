@@ -1,4 +1,7 @@
 // Functions of one tensor: int mt_<name>(self, out). They compute in out's dtype; predicates write bool.
+// Fused multiply-adds, where the processor has them: what is slow here are polynomials.
+#pragma GCC optimize("fp-contract=fast")
+
 #include <cmath>
 #include <complex>
 #include <type_traits>

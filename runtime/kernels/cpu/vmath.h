@@ -60,8 +60,8 @@ MT_INLINE float vtanh(float x) {
   p = p * s - 5.37397155531e-2f;
   p = p * s + 1.33314422036e-1f;
   p = p * s - 3.33332819422e-1f;
-  const float small = x + x * s * p;
-  return a < 0.625f ? small : (x != x ? x : std::copysign(big, x));
+  const float small = a + a * s * p;
+  return std::copysign(a < 0.625f ? small : big, x);  // of -0 too
 }
 MT_INLINE double vtanh(double x) { return std::tanh(x); }
 

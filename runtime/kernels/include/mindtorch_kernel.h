@@ -51,7 +51,8 @@ enum mt_status {
   MT_ERROR_INTERRUPTED = 6, /* mt_interrupted() said so */
   MT_ERROR_FACTOR = 7,    /* a factor with a fraction, for integers */
   MT_ERROR_OVERFLOW = 8,  /* a number that its dtype cannot hold */
-  MT_ERROR_PROBABILITY = 9 /* a probability that is not between 0 and 1 */
+  MT_ERROR_PROBABILITY = 9, /* a probability that is not between 0 and 1 */
+  MT_ERROR_TARGET = 10    /* a target that is no class */
 };
 
 /* What a kernel is told of where it runs and of what comes next: a kernel that declares `context` among its arguments gets

@@ -37,29 +37,4 @@ class Plan {
 
 __aicore__ inline uint32_t aligned(uint32_t n) { return (n + 15) / 16 * 16; }
 
-template <AscendC::HardEvent event>
-__aicore__ inline void then(AscendC::TPipe& pipe) {
-  const auto id = pipe.FetchEventID(event);
-  AscendC::SetFlag<event>(id);
-  AscendC::WaitFlag<event>(id);
-}
-
-template <typename T>
-__aicore__ inline void widen(const AscendC::LocalTensor<float>& wide, const AscendC::LocalTensor<T>& row, uint32_t count) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    AscendC::Adds(wide, row, 0.0f, count);
-  } else {
-    AscendC::Cast(wide, row, AscendC::RoundMode::CAST_NONE, count);
-  }
-}
-
-template <typename T>
-__aicore__ inline void narrow(const AscendC::LocalTensor<T>& row, const AscendC::LocalTensor<float>& wide, uint32_t count) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    AscendC::Adds(row, wide, 0.0f, count);
-  } else {
-    AscendC::Cast(row, wide, AscendC::RoundMode::CAST_RINT, count);
-  }
-}
-
 }  // namespace mindtorch

@@ -2,7 +2,7 @@
 //   binary   (x, y, out, uint32 n)                 add sub mul div
 //   scaled   (x, y, out, float alpha, uint32 n)    add_alpha: x + alpha * y
 //   unary    (x, out, uint32 n)                    relu exp neg
-//   scalar   (x, out, float value, uint32 n)       adds muls
+//   scalar   (x, out, float value, uint32 n)       adds muls divs
 //   backward (grad, x, out, float threshold, n)    threshold_backward: grad where x > threshold, else 0
 //   fill     (out, float value, uint32 n)
 //   expand   (x, out, uint32 n)                    n copies of x[0]
@@ -72,6 +72,9 @@ __aicore__ inline void fill(GM_ADDR out, T value, uint32_t n) {
       Add(result, a, result, count);                                                                    \
     });                                                                                                 \
   }
+#define DIVS(result, a, scalar, count)  \
+  Duplicate(result, scalar, count);     \
+  Div(result, a, result, count)
 #define NEGATE(result, a, count) Muls(result, a, static_cast<decltype(a.GetValue(0))>(-1.0f), count)
 #define THRESHOLD_BACKWARD(NAME, T)                                                                     \
   extern "C" __global__ __aicore__ void NAME(GM_ADDR grad, GM_ADDR x, GM_ADDR out, float threshold, uint32_t n) { \
@@ -106,6 +109,8 @@ SCALAR(adds_f32, float, Adds)
 SCALAR(adds_f16, half, Adds)
 SCALAR(muls_f32, float, Muls)
 SCALAR(muls_f16, half, Muls)
+SCALAR(divs_f32, float, DIVS)
+SCALAR(divs_f16, half, DIVS)
 THRESHOLD_BACKWARD(threshold_backward_f32, float)
 THRESHOLD_BACKWARD(threshold_backward_f16, half)
 FILL(fill_f32, float)

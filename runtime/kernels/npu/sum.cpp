@@ -1,4 +1,4 @@
-// The sum of all elements, deterministic for a given block_dim: (x, out, workspace, uint32 n).
+// The sum of all elements, and their mean, deterministic for a given block_dim: (x, out, workspace, uint32 n).
 // The workspace holds 32 bytes a block. Sums are float for either type; out holds one element.
 // Blocks wait for each other, so block_dim may not exceed the number of vector cores.
 #include "tiles.h"
@@ -26,7 +26,7 @@ __aicore__ inline void store_scalar(TPipe& pipe, const GlobalTensor<T>& out, flo
 }
 
 template <typename T>
-__aicore__ inline void sum(GM_ADDR x, GM_ADDR out, GM_ADDR workspace, uint32_t n) {
+__aicore__ inline void sum(GM_ADDR x, GM_ADDR out, GM_ADDR workspace, uint32_t n, float scale) {
   constexpr uint32_t tile = kTileBytes / sizeof(T);
   TPipe pipe;
   Input<T> inputs;
@@ -66,14 +66,17 @@ __aicore__ inline void sum(GM_ADDR x, GM_ADDR out, GM_ADDR workspace, uint32_t n
   WaitFlag<HardEvent::MTE2_S>(copied);
   sum = 0;
   for (uint32_t block = 0; block < blocks; ++block) sum += wide.GetValue(block * kSlot);
-  store_scalar<T>(pipe, global<T>(out, 1), sum);
+  store_scalar<T>(pipe, global<T>(out, 1), sum * scale);
 }
 
 }  // namespace mindtorch
 
-extern "C" __global__ __aicore__ void sum_f32(GM_ADDR x, GM_ADDR out, GM_ADDR workspace, uint32_t n) {
-  mindtorch::sum<float>(x, out, workspace, n);
-}
-extern "C" __global__ __aicore__ void sum_f16(GM_ADDR x, GM_ADDR out, GM_ADDR workspace, uint32_t n) {
-  mindtorch::sum<half>(x, out, workspace, n);
-}
+#define SUM(NAME, T, SCALE)                                                                                     \
+  extern "C" __global__ __aicore__ void NAME(GM_ADDR x, GM_ADDR out, GM_ADDR workspace, uint32_t n) {           \
+    mindtorch::sum<T>(x, out, workspace, n, SCALE);                                                             \
+  }
+
+SUM(sum_f32, float, 1.0f)
+SUM(sum_f16, half, 1.0f)
+SUM(mean_f32, float, 1.0f / n)
+SUM(mean_f16, half, 1.0f / n)

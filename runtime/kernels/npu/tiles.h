@@ -60,6 +60,34 @@ __aicore__ inline void store(Output<T>& queue, AscendC::LocalTensor<T> tile, con
   queue.FreeTensor(tile);
 }
 
+/// What comes waits for what was before it, on another pipe.
+template <AscendC::HardEvent event>
+__aicore__ inline void then(AscendC::TPipe& pipe) {
+  const auto id = pipe.FetchEventID(event);
+  AscendC::SetFlag<event>(id);
+  AscendC::WaitFlag<event>(id);
+}
+
+/// A tile as floats.
+template <typename T>
+__aicore__ inline void widen(const AscendC::LocalTensor<float>& wide, const AscendC::LocalTensor<T>& row, uint32_t count) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    AscendC::Muls(wide, row, 1.0f, count);  // which keeps the sign of zero
+  } else {
+    AscendC::Cast(wide, row, AscendC::RoundMode::CAST_NONE, count);
+  }
+}
+
+/// Floats as a tile, rounded to nearest.
+template <typename T>
+__aicore__ inline void narrow(const AscendC::LocalTensor<T>& row, const AscendC::LocalTensor<float>& wide, uint32_t count) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    AscendC::Muls(row, wide, 1.0f, count);
+  } else {
+    AscendC::Cast(row, wide, AscendC::RoundMode::CAST_RINT, count);
+  }
+}
+
 /// out = operation(x): `operation(out, x, count)` computes a tile.
 template <typename T, typename Operation>
 __aicore__ inline void map(AscendC::TPipe& pipe, GM_ADDR x, GM_ADDR out, uint32_t n, Operation operation) {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,10 +19,12 @@ from .._core import (
     push_saved_tensor_hooks,
     will_run,
 )
+from .._core_inplace_views import increment_version as count_change
 from .grad_mode import enable_grad
 
 __all__ = [
-    "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "register_multi_grad_hook",
+    "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
+    "register_multi_grad_hook",
     "save_on_cpu", "saved_tensors_hooks",
 ]  # fmt: skip
 
@@ -47,6 +49,19 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(_node_of(tensor), tensor.output_nr)
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Says that tensors were changed in ways unknown here: what was saved of them before can no longer be used.
+
+    Raises RuntimeError for what is no tensor; those of inference mode have no version.
+    """
+    if not isinstance(tensor, (Tensor, Iterable)):
+        raise RuntimeError(f"increment_version expect a Iterable[Tensor] as input, got {type(tensor).__name__}")
+    for each in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        if not isinstance(each, Tensor):
+            raise RuntimeError(f"increment_version expects each element of the iterable to be a tensor, got {each!r}")
+        count_change(each)
 
 
 def _node_of(tensor: Tensor) -> Node:

@@ -28,11 +28,15 @@ class Copies:
 
     Each takes ``(destination, source, nbytes)``, tensors whose first ``nbytes`` bytes lie one after another; one is on
     the CPU, or both are on one device. A copy to or from the CPU is done when the function returns.
+
+    ``strided(destination, source)`` copies elements of one dtype within a device, whatever the layouts, and says
+    whether it did; what it does not take passes through the CPU.
     """
 
     to_device: Callable[[Tensor, Tensor, int], None]
     to_host: Callable[[Tensor, Tensor, int], None]
     within: Callable[[Tensor, Tensor, int], None]
+    strided: Callable[[Tensor, Tensor], bool] = lambda destination, source: False
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ __all__ = ["copy_", "copy_bytes", "mirror", "put_back", "span", "to_cpu"]
 def copy_(destination: Tensor, source: Tensor) -> Tensor:
     """Copies values between devices, at least one of them not the CPU, converting dtype and broadcasting as there.
 
-    Contiguous tensors of one shape and dtype are copied as bytes. Anything else passes through the CPU.
+    Contiguous tensors of one shape and dtype are copied as bytes, those of one device and dtype as the device can.
+    Anything else passes through the CPU.
     """
     if (
         destination.shape == source.shape
@@ -25,6 +26,12 @@ def copy_(destination: Tensor, source: Tensor) -> Tensor:
         return destination
     if destination.is_cpu:
         destination.copy_(to_cpu(source))
+        return destination
+    if (
+        destination.device == source.device
+        and destination.dtype is source.dtype
+        and _copies_of(source.device).strided(destination, _core.expanded(source, destination.shape))
+    ):
         return destination
     staged = (
         mirror(destination)

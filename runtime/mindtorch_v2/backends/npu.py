@@ -16,9 +16,9 @@ def _start() -> None:
 
 @functools.cache
 def _copies() -> Copies:
-    from ..npu import copies
+    from ..npu import copies, strided_copies
 
-    return Copies(copies.across, copies.across, copies.within)
+    return Copies(copies.across, copies.across, copies.within, strided_copies.copy_strided)
 
 
 @functools.cache

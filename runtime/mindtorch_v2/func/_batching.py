@@ -114,6 +114,7 @@ def _on_batch(op: OpOverload, level: int, args: tuple[Any, ...], kwargs: dict[st
         models is not None
         and op._schema.name != "detach"
         and (op._schema.name == "as_strided" or all(_can_be_viewed(t) for t in (models.source.value, *models.parts)))
+        and all(part.dtype is models.source.dtype for part in models.parts)
     ):
         return models.rebuilt([_view_like(part, models.source) for part in models.parts])
     if models is not None and args[0] is models.source and not models.source.is_copy:
@@ -236,7 +237,7 @@ def _view_like(model: Tensor, source: BatchedTensor) -> BatchedTensor:
 
 def _wrapped_view(model: Tensor, whole: Tensor, source: BatchedTensor) -> BatchedTensor:
     """``whole``, with the batch dimension first, as a view of the sample that ``source`` is."""
-    geometry = _core.as_strided(source, model.shape, model.stride(), model.storage_offset())
+    geometry = _core.retyped(source, model.dtype, model.shape, model.stride(), model.storage_offset())
     view: BatchedTensor = _core.wrapper_over(BatchedTensor, geometry, source.device, _BATCHED)
     view.value, view.batch_dim, view.level = whole, 0, source.level
     return view

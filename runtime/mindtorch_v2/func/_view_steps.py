@@ -117,6 +117,13 @@ def _identity(step: ViewStep, base: Tensor, view: Tensor, keep_views: bool) -> T
     return view
 
 
+def _of_parts(step: ViewStep, base: Tensor, view: Tensor, keep_views: bool) -> Tensor:
+    """Complex numbers of their parts, and the other way round."""
+    op = ops.aten.view_as_complex if base.is_complex() else ops.aten.view_as_real
+    result: Tensor = op(view.contiguous())
+    return result
+
+
 def _expanded(step: ViewStep, base: Tensor, view: Tensor, keep_views: bool) -> Tensor:
     if base.numel() == view.numel():
         return _reshaped(step, base, view, keep_views)
@@ -149,6 +156,8 @@ _INVERSES: dict[str, Inverse] = {
     "alias": _identity,
     "detach": _identity,
     "contiguous": _identity,
+    "view_as_real": _of_parts,
+    "view_as_complex": _of_parts,
     "expand": _expanded,
     "as_strided": _strided,
 }

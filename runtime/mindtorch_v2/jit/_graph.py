@@ -7,27 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._argument_types import names_wrong_types
-from .._core import OpOverload, Tensor, device, dtype
+from .._core import OpOverload, Tensor, device, dtype, scalar_types
 
 __all__ = ["Graph", "Node", "TensorType", "Value", "type_of"]
-
-_DTYPE_NAMES = {
-    "float32": "Float",
-    "float64": "Double",
-    "float16": "Half",
-    "bfloat16": "BFloat16",
-    "int64": "Long",
-    "int32": "Int",
-    "int16": "Short",
-    "int8": "Char",
-    "uint8": "Byte",
-    "bool": "Bool",
-    "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble",
-    "uint16": "UInt16",
-    "uint32": "UInt32",
-    "uint64": "UInt64",
-}
 
 
 @dataclass(frozen=True)
@@ -50,7 +32,7 @@ class TensorType:
         if self.shape:
             parts.append(f"strides={list(self.strides)}")
         parts += [f"requires_grad={int(self.requires_grad)}", f"device={self.device}"]
-        return f"{_DTYPE_NAMES[self.dtype.name]}({', '.join(parts)})"
+        return f"{scalar_types[self.dtype.name]}({', '.join(parts)})"
 
 
 def type_of(value: Any) -> TensorType | str:

@@ -9,7 +9,7 @@ from .._core import Tensor
 from .._ops import ops
 from ..autograd import enable_grad, grad, is_grad_enabled
 
-__all__ = ["gradients", "second_gradients"]
+__all__ = ["gradients", "leaf_of", "second_gradients"]
 
 Tensors = tuple[Tensor, ...]
 
@@ -19,10 +19,14 @@ def _apart(inputs: Sequence[Tensor | None], connected: bool) -> list[Tensor | No
 
     A view is behind no other input, though an input may be behind another.
     """
-    return [
-        None if x is None else ops.aten.alias(x) if connected and x.requires_grad else x.detach().requires_grad_()
-        for x in inputs
-    ]
+    return [None if x is None else ops.aten.alias(x) if connected and x.requires_grad else leaf_of(x) for x in inputs]
+
+
+def leaf_of(x: Tensor) -> Tensor:
+    """A leaf over the same memory that requires grad: also of a batch, where a transform refuses `requires_grad_`."""
+    leaf = x.detach()
+    leaf.requires_grad = True
+    return leaf
 
 
 def _through(

@@ -13,22 +13,17 @@ from ._arrays import inverse_root
 from ._composed import second_gradients
 from ._contexts import saves
 from ._native import native
-from .normalization import (
-    _affine,
-    _array,
-    _channel_gradients,
-    _check_dtypes,
-    _check_mask,
-    _check_vectors,
-    _moments,
-    _normalized,
-    _plane_sums,
-    _planes,
-    _tensor,
-    _vector,
+from ._normalizing import (
+    check_dtypes,
     check_floating,
+    check_mask,
     check_shape,
+    check_vectors,
+    normalized,
+    numbers_as_tensor,
+    numbers_of,
 )
+from .group_normalization import affine, as_planes, channel_gradients, moments, of_channels, plane_sums
 from .reduction import written
 
 _U8 = _core.dtypes["uint8"]
@@ -51,7 +46,7 @@ def native_batch_norm_fake(
     if input.dim() < 2 and input.numel():
         raise RuntimeError(f"batch_norm: expected an input (N, C, ...) of at least 2 dimensions, got {input.dim()}")
     channels = input.shape[1] if input.dim() > 1 else 0
-    _check_vectors(
+    check_vectors(
         channels,
         f"input of shape {list(input.shape)}",
         running_mean=running_mean,
@@ -59,7 +54,7 @@ def native_batch_norm_fake(
         weight=weight,
         bias=bias,
     )
-    dtype = _check_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
+    dtype = check_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
     shape = (channels,) if training else (0,)
     return (
         _core.alloc(input.shape, input.dtype, input.device),
@@ -94,9 +89,9 @@ def native_batch_norm(
     n, c, size = _sizes(input)
     if not input.numel():
         return out, save_mean.zero_(), save_invstd.zero_()
-    x = _planes(input, n, c, size)
+    x = as_planes(input, n, c, size)
     if training:
-        means, squares = _moments(x, n, c)
+        means, squares = moments(x, n, c)
         center = means.mean(0)
         total = squares.sum(0) + size * ((means - center) ** 2).sum(0)
         # As PyTorch's: what does not vary is divided by nothing, be there an eps or not.
@@ -104,12 +99,12 @@ def native_batch_norm(
         _move(running_mean, center, momentum)
         with np.errstate(divide="ignore", invalid="ignore"):
             _move(running_var, total / (n * size - 1), momentum)
-        save_mean, save_invstd = _tensor(center, save_mean.dtype), _tensor(root, save_invstd.dtype)
+        save_mean, save_invstd = numbers_as_tensor(center, save_mean.dtype), numbers_as_tensor(root, save_invstd.dtype)
     else:
-        center = _vector(running_mean, 0.0, c)
-        root = inverse_root(_vector(running_var, 1.0, c), eps)
-    of_planes = (center, root * _vector(weight, 1.0, c), _vector(bias, 0.0, c))
-    result = _affine(x, [np.broadcast_to(a, (n, c)) for a in of_planes], out)
+        center = of_channels(running_mean, 0.0, c)
+        root = inverse_root(of_channels(running_var, 1.0, c), eps)
+    of_planes = (center, root * of_channels(weight, 1.0, c), of_channels(bias, 0.0, c))
+    result = affine(x, [np.broadcast_to(a, (n, c)) for a in of_planes], out)
     return result, save_mean, save_invstd
 
 
@@ -117,7 +112,10 @@ def _move(running: Tensor | None, seen: Any, momentum: float) -> None:
     """Moves running statistics towards those that were seen."""
     if running is not None:
         _write(
-            running, _tensor((1 - momentum) * _array(running.detach().contiguous()) + momentum * seen, running.dtype)
+            running,
+            numbers_as_tensor(
+                (1 - momentum) * numbers_of(running.detach().contiguous()) + momentum * seen, running.dtype
+            ),
         )
 
 
@@ -267,7 +265,7 @@ def native_batch_norm_backward_fake(
     for argument, given in {"weight": weight, **statistics}.items():
         check_shape(name, argument, given, input.shape[1:2] if input.dim() > 1 else (0,))
     check_floating(name, grad_out=grad_out, input=input, weight=weight, **statistics)
-    _check_mask(name, output_mask, 3)
+    check_mask(name, output_mask, 3)
     dtype = input.dtype if weight is None else weight.dtype
     channels = (input.shape[1] if input.dim() > 1 else 0,)
     shapes = ((input.shape, input.dtype), (channels, dtype), (channels, dtype))
@@ -299,16 +297,16 @@ def native_batch_norm_backward(
         return tuple(None if t is None else t.zero_() for t in outputs)
     n, c, size = _sizes(input)
     if train:
-        center, root = _vector(save_mean, 0.0, c), _vector(save_invstd, 1.0, c)
+        center, root = of_channels(save_mean, 0.0, c), of_channels(save_invstd, 1.0, c)
     else:
-        center, root = _vector(running_mean, 0.0, c), inverse_root(_vector(running_var, 1.0, c), eps)
-    dy, x = (_planes(t, n, c, size) for t in (grad_out.to(input.dtype), input))
-    sums, dots = _plane_sums(dy, x, np.broadcast_to(center, (n, c)))
-    scale = root * _vector(weight, 1.0, c)
+        center, root = of_channels(running_mean, 0.0, c), inverse_root(of_channels(running_var, 1.0, c), eps)
+    dy, x = (as_planes(t, n, c, size) for t in (grad_out.to(input.dtype), input))
+    sums, dots = plane_sums(dy, x, np.broadcast_to(center, (n, c)))
+    scale = root * of_channels(weight, 1.0, c)
     share = scale / (n * size) if train else np.zeros(c)  # of the statistics' own gradients
     of_planes = (scale, center, -share * dots.sum(0) * root**2, -share * sums.sum(0))
     planes = [np.broadcast_to(a, (n, c)) for a in of_planes]
-    return _channel_gradients(outputs, dy, x, planes, dots * root, sums)
+    return channel_gradients(outputs, dy, x, planes, dots * root, sums)
 
 
 def batch_norm_backward(
@@ -350,7 +348,7 @@ def native_batch_norm_second_gradient(ctx: Any, *grads: Tensor | None) -> tuple[
     def forward(x: Tensor, w: Tensor | None) -> tuple[Tensor, ...]:
         if ctx.train:
             dims = [d for d in range(x.dim()) if d != 1]
-            out = _normalized(x.to(spread.dtype), dims, _per_channel(spread, x))[0]
+            out = normalized(x.to(spread.dtype), dims, _per_channel(spread, x))[0]
         else:
             out = (x - _per_channel(mean, x)) * (_per_channel(spread, x) + ctx.eps).rsqrt()
         return ((out if w is None else out * _per_channel(w, x)).to(x.dtype),)
@@ -364,6 +362,12 @@ def native_batch_norm_second_gradient(ctx: Any, *grads: Tensor | None) -> tuple[
 
 def _kept_call(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...], training: bool) -> None:
     input, weight, bias, mean, var = inputs
+    for name, running in (("running_mean", mean), ("running_var", var)):
+        if running is not None and running.requires_grad:
+            raise RuntimeError(
+                f"The function 'native_batch_norm' is not differentiable with respect to argument '{name}'. This input "
+                "cannot have requires_grad True."
+            )
     ctx.training, ctx.has_bias = training, bias is not None
     ctx.mark_non_differentiable(*output[1:])
     ctx.save_for_backward(input, weight, *((None, None) if training else (mean, var)), output[1], output[2])

@@ -18,7 +18,7 @@ _WHOLE = {part: whole for whole, part in _PARTS.items()}
 def view_as_real(self: Tensor) -> Tensor:
     """The parts as a last dimension, over the same memory."""
     strides = (*(2 * step for step in self.stride()), 1)
-    return _over(self, _PARTS[self.dtype], (*self.shape, 2), strides, 2 * self.storage_offset())
+    return _core.retyped(self, _PARTS[self.dtype], (*self.shape, 2), strides, 2 * self.storage_offset())
 
 
 def view_as_complex(self: Tensor) -> Tensor:
@@ -31,15 +31,7 @@ def view_as_complex(self: Tensor) -> Tensor:
     if self.storage_offset() % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
     halved = tuple(step // 2 for step in strides)
-    return _over(self, _WHOLE[self.dtype], tuple(self.shape[:-1]), halved, self.storage_offset() // 2)
-
-
-def _over(self: Tensor, dtype: _core.dtype, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Tensor:
-    if self.is_meta:
-        return _core.alloc(shape, dtype, self.device).as_strided(shape, strides)  # type: ignore[no-any-return]
-    return _core.from_buffer(
-        self.untyped_storage(), self.untyped_storage().data_ptr() + offset * dtype.itemsize, shape, strides, dtype
-    )
+    return _core.retyped(self, _WHOLE[self.dtype], tuple(self.shape[:-1]), halved, self.storage_offset() // 2)
 
 
 def complex_of(real: Tensor, imag: Tensor) -> Tensor:

@@ -159,6 +159,8 @@ class _Call:
 
     def run(self, input: Tensor, weight: Tensor, output: Tensor, what: int) -> None:
         """Adds to one of three contiguous tensors, that of a forward convolution's ``what``, what the others make."""
+        if not (input.numel() and weight.numel() and output.numel()):
+            return
         parts = [
             t.view((*t.shape[:2], *[1] * (3 - self.dims), *t.shape[2:])) if self.dims < 3 else t
             for t in (input, weight, output)
@@ -173,11 +175,15 @@ class _Call:
 
 def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     if input.dtype is not weight.dtype:
-        raise RuntimeError(f"Input type ({input.dtype}) and weight type ({weight.dtype}) should be the same")
+        raise RuntimeError(f"Input type ({_named(input)}) and weight type ({_named(weight)}) should be the same")
     if bias is not None and bias.dtype is not input.dtype:
-        raise RuntimeError(f"Input type ({input.dtype}) and bias type ({bias.dtype}) should be the same")
+        raise RuntimeError(f"Input type ({_named(input)}) and bias type ({_named(bias)}) should be the same")
     if input.is_complex() or input.dtype is _BOOL:
         raise NotImplementedError(f"convolution is not implemented for {input.dtype}")
+
+
+def _named(tensor: Tensor) -> str:
+    return _core.scalar_types[tensor.dtype.name]
 
 
 def _check_bias(bias: Tensor | None, filters: int, weight: Tensor) -> None:

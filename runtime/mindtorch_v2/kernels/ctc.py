@@ -11,8 +11,8 @@ from .. import _core
 from .._core import Tensor
 from .._ops import ops
 from ._arrays import as_array, as_tensor
+from ._normalizing import check_floating, check_shape
 from .losses import MEAN, reduced
-from .normalization import check_floating, check_shape
 
 _DTYPES = _core.dtypes
 _FLOATS = (_DTYPES["float32"], _DTYPES["float64"])

@@ -1,4 +1,4 @@
-"""Inverses of views: a copy of a tensor in which a view of it shows other elements."""
+"""Views as copies, and inverses of views: a copy of a tensor in which a view of it shows other elements."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ from collections.abc import Sequence
 
 from .._core import Tensor
 from .._ops import ops
+from .._type_info import contiguous_format
 
-__all__ = ["as_strided_scatter", "detach_copy", "select_scatter", "slice_scatter"]
+__all__ = ["as_strided_scatter", "clone_in_rows", "detach_copy", "select_scatter", "slice_scatter"]
+
+
+def clone_in_rows(self: Tensor) -> Tensor:
+    """A copy whose elements lie in the order of the dimensions."""
+    copy: Tensor = ops.aten.clone(self, memory_format=contiguous_format)
+    return copy
 
 
 def _written(copy: Tensor, view: Tensor, src: Tensor, name: str) -> Tensor:
@@ -34,8 +41,7 @@ def slice_scatter(self: Tensor, src: Tensor, dim: int, start: int | None, end: i
 
 def detach_copy(self: Tensor) -> Tensor:
     """A copy that has no history."""
-    copy: Tensor = ops.aten.clone(self.detach())
-    return copy
+    return clone_in_rows(self.detach())
 
 
 def _with_storage_copied(self: Tensor) -> Tensor:

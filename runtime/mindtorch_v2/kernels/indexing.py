@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._frames import user_stacklevel
 from .._ops import ops
 from ..library._fake import allows_dynamic_sizes, new_size
 from ._contexts import saves
@@ -35,9 +37,15 @@ __all__ = [
 ]
 
 _BF16, _I16, _BOOL, _U8 = (_core.dtypes[n] for n in ("bfloat16", "int16", "bool", "uint8"))
+_HALVES = _core.dtypes["float16"], _BF16
 _BLOCK = 1 << 20  # elements that NumPy looks through at a time
 _I32, _I64 = _core.dtypes["int32"], _core.dtypes["int64"]
 _CPU = _core.device("cpu")
+_EXPANDED = (
+    "Use of index_put_ on expanded tensors is deprecated: what is written to one element is written to others, too. "
+    "Please clone() the tensor before. This also applies to tensor[indices] = tensor."
+)
+_BYTES_AS_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 _COPIED = 4096  # bytes: to copy them costs less than to ask NumPy for their address
 
 
@@ -73,6 +81,8 @@ def _keys(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
                 raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
             keys.append(_bits(index))
         elif index.dtype in (_BOOL, _U8):
+            if index.dtype is _U8:
+                warnings.warn(_BYTES_AS_MASK, stacklevel=user_stacklevel())
             keys += _mask_keys(self, index, len(keys))
         else:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
@@ -132,6 +142,8 @@ def _mask_keys(self: Tensor, mask: Tensor, first: int) -> list[Any]:
 
 
 def _check_indices(array: Any, d: int, size: int) -> None:
+    if array.size and not size:
+        raise IndexError("index is out of bounds for dimension with size 0")
     if array.size and not (-size <= array.min() and array.max() < size):
         wrong = array[(array < -size) | (array >= size)].flat[0]
         raise IndexError(f"index {wrong} is out of bounds for dimension {d} with size {size}")
@@ -164,12 +176,9 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     """``values`` written, or with ``accumulate`` added, at index tensors or masks."""
     import numpy as np
 
+    if any(step == 0 and size > 1 for size, step in zip(self.shape, self.stride(), strict=True)):
+        warnings.warn(_EXPANDED, stacklevel=user_stacklevel())
     keys = _keys(self, indices)
-    if self.dtype is not values.dtype:
-        raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {self.dtype} for the destination and "
-            f"{values.dtype} for the source."
-        )
     picked = _picked(self, keys)
     given = tuple(values.shape)
     if values.numel() == 1 and not accumulate and _is_one_mask(indices):
@@ -178,6 +187,11 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
             f"result of shape {list(picked)}"
+        )
+    if self.dtype is not values.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {_core.scalar_types[self.dtype.name]} "
+            f"for the destination and {_core.scalar_types[values.dtype.name]} for the source."
         )
     if _picks_nothing(self, keys):
         return self
@@ -232,9 +246,10 @@ def gather(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) 
     if index.numel() == 0:
         return _core.alloc(index.shape, self.dtype, self.device)
     d, source, where = wrap_dim(dim, self.dim()), _lifted(self), _lifted(index)
-    places = _places(source, d, where)
-    result: Tensor = _from_array(_bits(source)[places], self).reshape(index.shape)
-    return result
+    _check_places(source, d, where)
+    result = _core.alloc(where.shape, self.dtype, self.device)
+    native("mt_gather", "desc", "i64", "desc", "desc")(source, d, where, result)
+    return result if where is index else result.reshape(index.shape)
 
 
 def gather_fake(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
@@ -299,8 +314,6 @@ def _check_source(self: Tensor, d: int, index: Tensor, src: Tensor) -> None:
 
 def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """``src`` added along a dimension, at an index of its own each."""
-    import numpy as np
-
     d = wrap_dim(dim, self.dim())
     if self.dtype is not src.dtype:
         raise RuntimeError(f"scatter(): Expected self.dtype to be equal to src.dtype, got {self.dtype} and {src.dtype}")
@@ -310,14 +323,13 @@ def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     _check_source(target, d, where, source)
     if self.is_meta:
         return self
-    places = _places(target, d, where)
-    part = source[tuple(slice(n) for n in where.shape)]
-    if self.dtype is _BF16:
-        wide = self.float()
-        np.add.at(_bits(_lifted(wide)), places, _bits(part.float()))
-        self.copy_(wide)
+    add = native("mt_scatter_add", "desc", "i64", "desc", "desc")
+    if self.dtype in _HALVES:  # their sums are made in float32
+        wide = target.float()
+        add(wide, d, where, source.float())
+        target.copy_(wide)
     else:
-        np.add.at(_bits(target), places, _bits(part))
+        add(target, d, where, source)
     return self
 
 

@@ -162,7 +162,8 @@ def tensor_split_by(self: Tensor, tensor_indices_or_sections: Tensor, dim: int =
         raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {given.device}")
     if given.dtype is not _I64:
         raise RuntimeError(
-            f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {given.dtype}"
+            "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+            f"{_core.scalar_types[given.dtype.name]}"
         )
     if given.dim() > 1:
         raise RuntimeError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from .. import _core
@@ -15,7 +14,6 @@ __all__ = [
     "nll_loss_backward",
     "nll_loss_backward_fake",
     "nll_loss_backward_setup",
-    "nll_loss_fake",
     "nll_loss_forward",
     "nll_loss_gradient",
     "nll_loss_second_gradient",
@@ -37,27 +35,11 @@ def _check(self: Tensor, target: Tensor) -> None:
         raise RuntimeError(f"size mismatch (got input: {list(self.shape)}, target: {list(target.shape)})")
 
 
-def _check_single(self: Tensor, target: Tensor) -> None:
-    """Refuses several targets for one row of scores."""
-    if self.dim() == 1 and target.dim() == 1 and target.shape[0] != 1:
-        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
-
-
 def _rows(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Scores as (N, classes) and targets as (N,); a single row stands for a batch of one. Checks the scores' dtype."""
     if not self.is_floating_point():
         raise NotImplementedError(f'"nll_loss_out_frame" not implemented for {self.dtype}')
     return (self, target) if self.dim() == 2 else (self.unsqueeze(0), target.reshape((-1,))[:1])
-
-
-def _checked_labels(self: Tensor, labels: Tensor, ignore_index: int, run: Callable[[], object]) -> None:
-    """Runs a kernel that refuses a label which is no class, and raises IndexError for the first of them."""
-    try:
-        run()
-    except IndexError:
-        classes = self.shape[-1]
-        wrong = next(n for n in labels.tolist() if n != ignore_index and not 0 <= n < classes)
-        raise IndexError(f"Target {wrong} is out of bounds: there are {classes} classes.") from None
 
 
 def _check_weight(self: Tensor, weight: Tensor | None, classes: int) -> None:
@@ -72,28 +54,13 @@ def _check_weight(self: Tensor, weight: Tensor | None, classes: int) -> None:
         raise RuntimeError(f"expected scalar type {self.dtype} but found {weight.dtype}: weight has the input's dtype")
 
 
-def nll_loss_fake(
-    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
-) -> tuple[Tensor, Tensor]:
-    """Shapes of `nll_loss_forward`."""
-    _check(self, target)
-    _check_single(self, target)
-    _check_weight(self, weight, self.shape[-1])
-    shape = target.shape if reduction == NONE and self.dim() == 2 else ()
-    return _core.alloc(shape, self.dtype, self.device), _core.alloc((), self.dtype, self.device)
-
-
 def nll_loss_forward(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
-    """Minus the score of each row's target times its class weight; and the weights' sum, which a mean is taken by."""
-    output, total_weight = nll_loss_fake(self, target, weight, reduction, ignore_index)
-    scores, labels = _rows(self, target)
-    run = native("mt_nll_loss", "desc", "desc", "desc", "desc", "desc", "i64", "i64", "i64")
-    weights, rows = scores if weight is None else weight, output.reshape((-1,)) if reduction == NONE else output
-    options = weight is not None, reduction, ignore_index
-    _checked_labels(self, labels, ignore_index, lambda: run(scores, labels, weights, rows, total_weight, *options))
-    return output, total_weight
+    """Of a single row of scores: as of a batch of one."""
+    row, label = self.unsqueeze(0), target.reshape((1,))
+    loss, total_weight = ops.aten.nll_loss_forward(row, label, weight, reduction, ignore_index)
+    return loss.reshape(()), total_weight
 
 
 def nll_loss_backward_fake(
@@ -142,7 +109,7 @@ def nll_loss_backward(
         grad_output.reshape((-1,)) if reduction == NONE else grad_output,
     )
     options = weight is not None, reduction, ignore_index
-    _checked_labels(self, labels, ignore_index, lambda: run(grad, labels, weights, total_weight, slopes, *options))
+    run(grad, labels, weights, total_weight, slopes, *options)
     return output
 
 

@@ -1,4 +1,4 @@
-"""Built-in operators on NPUs by AscendC kernels, compiled at the first launch.
+"""Operators of each element, and sums of all, on NPUs by AscendC kernels.
 
 The kernels take contiguous float32 or float16 tensors of one shape. Anything else goes by way of the CPU, as operators
 without an NPU kernel do.
@@ -6,8 +6,8 @@ without an NPU kernel do.
 
 from __future__ import annotations
 
-import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import mindtorch_v2 as torch
@@ -16,92 +16,61 @@ from .. import _core
 from .._core import OpOverload, Tensor
 from .._numbers import as_element, is_beyond
 from ..npu.fallback import run_on_cpu
-from ..npu.launcher import KernelLauncher
-from ..npu.paths import kernel_sources
 from ..npu.streams import Stream
+from ._npu import FLOAT32, SUFFIXES, blocks, fits, kernel, result_like, run, together, whole
 
 __all__ = [
+    "abs",
     "add",
     "add_",
     "add_scalar",
+    "addcdiv",
+    "addcmul",
     "div",
+    "div_scalar",
     "exp",
     "fill_",
+    "gelu",
+    "gelu_backward",
+    "log",
+    "mean_all",
     "mul",
     "mul_scalar",
     "mul_scalar_",
     "neg",
+    "reciprocal",
     "record_stream",
     "relu",
+    "rsqrt",
+    "sigmoid",
+    "sigmoid_backward",
+    "silu",
+    "silu_backward",
+    "sqrt",
+    "square",
     "sub",
+    "sub_scalar",
     "sum_all",
+    "tanh",
+    "tanh_backward",
     "threshold_backward",
 ]
 
-_ELEMENTS_PER_BLOCK = 2048
-_MOST_BLOCKS = 40  # vector cores that every chip of the family has; blocks of `sum` wait for one another
 _SLOT_BYTES = 32  # of `sum`'s workspace, for each block
-_SUFFIXES = {_core.dtypes["float32"]: "f32", _core.dtypes["float16"]: "f16"}
-_FLOAT32 = _core.dtypes["float32"]
 _aten: Any = torch.ops.aten
-
-
-@functools.cache
-def _source(name: str) -> KernelLauncher:
-    return KernelLauncher.from_source(f"mindtorch_{name}", [kernel_sources() / f"{name}.cpp"])
-
-
-@functools.cache
-def _kernel(file: str, symbol: str, *types: str) -> _core.Kernel:
-    return _source(file).bind(symbol, tuple(_core.c_types[name] for name in types))
-
-
-def _fits(*tensors: Tensor) -> bool:
-    """Whether the kernels take these tensors together."""
-    first = tensors[0]
-    return (
-        first.dtype in _SUFFIXES
-        and 0 < first.numel() < 2**32
-        and all(
-            t.device == first.device and t.dtype is first.dtype and t.shape == first.shape and t.is_contiguous()
-            for t in tensors
-        )
-    )
-
-
-def _whole(t: Tensor) -> Tensor:
-    """The tensor, but one element that is seen as many, which the gradient of a sum is, as so many elements."""
-    if t.numel() < 2 or t.dtype not in _SUFFIXES or any(t.stride()):
-        return t
-    out, n = _core.alloc_like(t), t.numel()
-    kernel = _kernel("elementwise", f"expand_{_SUFFIXES[t.dtype]}", "ptr", "ptr", "u32")
-    kernel(_blocks(n), _core.as_strided(t, (1,), (1,), t.storage_offset()), out, n)
-    return out
-
-
-def _blocks(n: int) -> int:
-    return min(-(-n // _ELEMENTS_PER_BLOCK), _MOST_BLOCKS)
-
-
-def _run(name: str, *args: Any) -> None:
-    """Launches the elementwise kernel of the first tensor's dtype; numbers go as float."""
-    n = args[0].numel()
-    types = ["ptr" if isinstance(arg, Tensor) else "f32" for arg in args]
-    kernel = _kernel("elementwise", f"{name}_{_SUFFIXES[args[0].dtype]}", *types, "u32")
-    kernel(_blocks(n), *args, n)
 
 
 def _single(number: Any) -> Any:
     """A number as arithmetic in float32 takes it: one beyond its range is infinite."""
-    return math.copysign(math.inf, number) if is_beyond(number, _FLOAT32) else number
+    return math.copysign(math.inf, number) if is_beyond(number, FLOAT32) else number
 
 
-def _pair(op: OpOverload, name: str, self: Tensor, other: Tensor) -> Tensor:
-    self, other = _whole(self), _whole(other)
-    if not _fits(self, other):
+def _pair(op: OpOverload, name: str, self: Tensor, other: Tensor, file: str = "elementwise") -> Tensor:
+    self, other = together(self, other)
+    if not fits(self, other):
         return run_on_cpu(op, self, other)  # type: ignore[no-any-return]
-    out = _core.alloc_like(self)
-    _run(name, self, other, out)
+    out = result_like(self)
+    run(file, name, self, other, out)
     return out
 
 
@@ -117,74 +86,111 @@ def div(self: Tensor, other: Tensor) -> Tensor:
 
 def sub(self: Tensor, other: Tensor, *, alpha: Any) -> Tensor:
     """self - alpha * other"""
-    self, other = _whole(self), _whole(other)
-    if not _fits(self, other):
+    self, other = together(self, other)
+    if not fits(self, other):
         return run_on_cpu(_aten.sub.Tensor, self, other, alpha=alpha)  # type: ignore[no-any-return]
-    out = _core.alloc_like(self)
+    out = result_like(self)
     if alpha == 1:
-        _run("sub", self, other, out)
+        run("elementwise", "sub", self, other, out)
     else:
-        _run("add_alpha", self, other, out, -alpha)
+        run("elementwise", "add_alpha", self, other, out, -alpha)
     return out
 
 
 def add(self: Tensor, other: Tensor, *, alpha: Any) -> Tensor:
     """self + alpha * other"""
-    self, other = _whole(self), _whole(other)
-    if not _fits(self, other):
+    if alpha == 1 and _is_row_of(self, other):
+        return _with_row(self, other)
+    self, other = together(self, other)
+    if not fits(self, other):
         return run_on_cpu(_aten.add.Tensor, self, other, alpha=alpha)  # type: ignore[no-any-return]
-    return _sum_into(_core.alloc_like(self), self, other, alpha)
+    return _sum_into(result_like(self), self, other, alpha)
+
+
+def _is_row_of(self: Tensor, other: Tensor) -> bool:
+    """Whether ``other`` is one row for all of a contiguous ``self``, as a bias is."""
+    alike = self.dtype is other.dtype and self.device == other.device and self.is_contiguous() and other.is_contiguous()
+    return alike and self.dim() > 1 == other.dim() and self.shape[-1] == other.shape[0] and fits(self)
+
+
+def _with_row(self: Tensor, row: Tensor) -> Tensor:
+    out, n = result_like(self), row.numel()
+    add_row = kernel("rows", f"add_row_{SUFFIXES[self.dtype]}", "ptr", "ptr", "ptr", "u32", "u32")
+    add_row(blocks(self.numel()), self, row, out, self.numel() // n, n)
+    return out
 
 
 def add_(self: Tensor, other: Tensor, *, alpha: Any) -> Tensor:
     """self + alpha * other, into self."""
-    other = _whole(other)
-    if not _fits(self, other):
+    if self.is_contiguous() and _core.broadcast_shapes(self.shape, other.shape) == self.shape:
+        _, other = together(self, other)
+    if not fits(self, other):
         return run_on_cpu(_aten.add_.Tensor, self, other, alpha=alpha)  # type: ignore[no-any-return]
     return _sum_into(self, self, other, alpha)
 
 
 def _sum_into(out: Tensor, self: Tensor, other: Tensor, alpha: Any) -> Tensor:
     if alpha == 1:
-        _run("add", self, other, out)
+        run("elementwise", "add", self, other, out)
     else:
-        _run("add_alpha", self, other, out, alpha)
+        run("elementwise", "add_alpha", self, other, out, alpha)
     return out
 
 
 def add_scalar(self: Tensor, other: Any, alpha: Any) -> Tensor:
     """self + alpha * other, for a number."""
-    if not _fits(self):
+    (self,) = together(self)
+    if not fits(self):
         return run_on_cpu(_aten.add.Scalar, self, other, alpha)  # type: ignore[no-any-return]
     if alpha != 1:
         as_element(alpha, self.dtype)  # which must hold it
-    out = _core.alloc_like(self)
-    _run("adds", self, out, _single(other * alpha))
+    out = result_like(self)
+    run("elementwise", "adds", self, out, _single(other * alpha))
+    return out
+
+
+def sub_scalar(self: Tensor, other: Any, alpha: Any) -> Tensor:
+    """self - alpha * other, for a number."""
+    (self,) = together(self)
+    if not fits(self):
+        return run_on_cpu(_aten.sub.Scalar, self, other, alpha)  # type: ignore[no-any-return]
+    return add_scalar(self, -other, alpha)
+
+
+def div_scalar(self: Tensor, other: Any) -> Tensor:
+    """self / other, for a number."""
+    (self,) = together(self)
+    if not fits(self):
+        return run_on_cpu(_aten.div.Scalar, self, other)  # type: ignore[no-any-return]
+    out = result_like(self)
+    run("elementwise", "divs", self, out, _single(other))
     return out
 
 
 def mul_scalar(self: Tensor, other: Any) -> Tensor:
     """self * other, for a number."""
-    if not _fits(self):
+    (self,) = together(self)
+    if not fits(self):
         return run_on_cpu(_aten.mul.Scalar, self, other)  # type: ignore[no-any-return]
-    out = _core.alloc_like(self)
-    _run("muls", self, out, _single(other))
+    out = result_like(self)
+    run("elementwise", "muls", self, out, _single(other))
     return out
 
 
 def mul_scalar_(self: Tensor, other: Any) -> Tensor:
     """self * other, for a number, into self."""
-    if not _fits(self):
+    if not fits(self):
         return run_on_cpu(_aten.mul_.Scalar, self, other)  # type: ignore[no-any-return]
-    _run("muls", self, self, _single(other))
+    run("elementwise", "muls", self, self, _single(other))
     return self
 
 
-def _unary(op: OpOverload, name: str, self: Tensor) -> Tensor:
-    if not _fits(self):
+def _unary(op: OpOverload, name: str, self: Tensor, file: str = "elementwise") -> Tensor:
+    (self,) = together(self)
+    if not fits(self):
         return run_on_cpu(op, self)  # type: ignore[no-any-return]
-    out = _core.alloc_like(self)
-    _run(name, self, out)
+    out = result_like(self)
+    run(file, name, self, out)
     return out
 
 
@@ -203,35 +209,115 @@ def neg(self: Tensor) -> Tensor:
     return _unary(_aten.neg.default, "neg", self)
 
 
+def _function(name: str, does: str) -> Callable[[Tensor], Tensor]:
+    """The operator of one tensor that is called as its kernel in math.cpp."""
+
+    def call(self: Tensor) -> Tensor:
+        return _unary(getattr(_aten, name).default, name, self, "math")
+
+    call.__name__, call.__doc__ = name, does
+    return call
+
+
+sqrt = _function("sqrt", "The square root of each element.")
+rsqrt = _function("rsqrt", "1 / the square root of each element.")
+reciprocal = _function("reciprocal", "1 / each element.")
+abs = _function("abs", "The magnitude of each element.")
+log = _function("log", "The natural logarithm of each element.")
+square = _function("square", "Each element times itself.")
+sigmoid = _function("sigmoid", "1 / (1 + exp(-x))")
+tanh = _function("tanh", "The hyperbolic tangent of each element.")
+silu = _function("silu", "x / (1 + exp(-x))")
+
+
+def _gradient(name: str, does: str) -> Callable[[Tensor, Tensor], Tensor]:
+    """The operator of a gradient and one tensor that is called as its kernel in math.cpp."""
+
+    def call(grad_output: Tensor, other: Tensor) -> Tensor:
+        return _pair(getattr(_aten, name).default, name, grad_output, other, "math")
+
+    call.__name__, call.__doc__ = name, does
+    return call
+
+
+sigmoid_backward = _gradient("sigmoid_backward", "grad y (1 - y), of the result y.")
+tanh_backward = _gradient("tanh_backward", "grad (1 - y^2), of the result y.")
+silu_backward = _gradient("silu_backward", "grad s (1 + x (1 - s)) with s = 1 / (1 + exp(-x)).")
+_GELU = {"none": "gelu", "tanh": "gelu_tanh"}  # by how the normal distribution is approximated
+
+
+def gelu(self: Tensor, *, approximate: str = "none") -> Tensor:
+    """x times the normal distribution's function of x, or an approximation by tanh."""
+    if approximate not in _GELU or not fits(self):
+        return run_on_cpu(_aten.gelu.default, self, approximate=approximate)  # type: ignore[no-any-return]
+    return _unary(_aten.gelu.default, _GELU[approximate], self, "math")
+
+
+def gelu_backward(grad_output: Tensor, self: Tensor, *, approximate: str = "none") -> Tensor:
+    """The gradient of `gelu`."""
+    grad_output, self = together(grad_output, self)
+    if approximate not in _GELU or not fits(grad_output, self):
+        op = _aten.gelu_backward.default
+        return run_on_cpu(op, grad_output, self, approximate=approximate)  # type: ignore[no-any-return]
+    return _pair(_aten.gelu_backward.default, f"{_GELU[approximate]}_backward", grad_output, self, "math")
+
+
+def _three(op: OpOverload, name: str, self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> Tensor:
+    tensors = together(self, tensor1, tensor2)
+    if not fits(*tensors):
+        return run_on_cpu(op, *tensors, value=value)  # type: ignore[no-any-return]
+    out = result_like(tensors[0])
+    run("math", name, *tensors, out, _single(value))
+    return out
+
+
+def addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """self + value * tensor1 * tensor2"""
+    return _three(_aten.addcmul.default, "addcmul", self, tensor1, tensor2, value)
+
+
+def addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """self + value * tensor1 / tensor2"""
+    return _three(_aten.addcdiv.default, "addcdiv", self, tensor1, tensor2, value)
+
+
 def threshold_backward(grad_output: Tensor, self: Tensor, threshold: Any) -> Tensor:
     """``grad_output`` where self > threshold, else 0."""
-    grad_output = _whole(grad_output)
-    if not _fits(grad_output, self):
+    grad_output, self = together(grad_output, self)
+    if not fits(grad_output, self):
         return run_on_cpu(_aten.threshold_backward.default, grad_output, self, threshold)  # type: ignore[no-any-return]
-    out = _core.alloc_like(self)
-    _run("threshold_backward", grad_output, self, out, threshold)
+    out = result_like(self)
+    run("elementwise", "threshold_backward", grad_output, self, out, threshold)
     return out
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Every element set to a number, which must fit the dtype."""
-    if not _fits(self):
+    if not fits(self):
         return run_on_cpu(_aten.fill_.Scalar, self, value)  # type: ignore[no-any-return]
-    _run("fill", self, as_element(value, self.dtype))
+    run("elementwise", "fill", self, as_element(value, self.dtype))
     return self
+
+
+def _of_all(op: OpOverload, name: str, self: Tensor, dtype: Any) -> Tensor:
+    self = whole(self)
+    if not fits(self) or not self.is_contiguous() or dtype not in (None, self.dtype):
+        return run_on_cpu(op, self, dtype=dtype)  # type: ignore[no-any-return]
+    n = self.numel()
+    out = _core.alloc((), self.dtype, self.device)
+    workspace = _core.alloc((blocks(n) * _SLOT_BYTES,), _core.dtypes["uint8"], self.device)
+    kernel("sum", f"{name}_{SUFFIXES[self.dtype]}", "ptr", "ptr", "ptr", "u32")(blocks(n), self, out, workspace, n)
+    return out
 
 
 def sum_all(self: Tensor, *, dtype: Any = None) -> Tensor:
     """The sum of all elements."""
-    if not _fits(self) or dtype not in (None, self.dtype):
-        return run_on_cpu(_aten.sum.default, self, dtype=dtype)  # type: ignore[no-any-return]
-    n = self.numel()
-    blocks = _blocks(n)
-    out = _core.alloc((), self.dtype, self.device)
-    workspace = _core.alloc((blocks * _SLOT_BYTES,), _core.dtypes["uint8"], self.device)
-    kernel = _kernel("sum", f"sum_{_SUFFIXES[self.dtype]}", "ptr", "ptr", "ptr", "u32")
-    kernel(blocks, self, out, workspace, n)
-    return out
+    return _of_all(_aten.sum.default, "sum", self, dtype)
+
+
+def mean_all(self: Tensor, *, dtype: Any = None) -> Tensor:
+    """The mean of all elements."""
+    return _of_all(_aten.mean.default, "mean", self, dtype)
 
 
 def record_stream(self: Tensor, s: Any) -> None:

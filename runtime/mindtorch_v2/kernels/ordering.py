@@ -9,29 +9,25 @@ from .. import _core
 from .._core import Tensor
 from .._ops import ops
 from ._arrays import as_array, as_tensor, bits, moved
+from ._native import native
 from .reduction import wrap_dim
 
 _I64, _I32, _BOOL = (_core.dtypes[name] for name in ("int64", "int32", "bool"))
 
 
-def _order(self: Tensor, d: int, descending: bool) -> Any:
-    """The indices that sort an array along a dimension, equal elements in their order, NaN above all numbers."""
-    import numpy as np
-
-    array = as_array(self)
-    if not self.dim():
-        return np.zeros((), "int64")
-    if not descending:
-        return np.argsort(array, axis=d, kind="stable")
-    size = array.shape[d]  # backwards twice: equal elements keep their order
-    return size - 1 - np.flip(np.argsort(np.flip(array, d), axis=d, kind="stable"), d)
+def _ordered(self: Tensor, d: int, descending: bool, values: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
+    """Fills both with the first elements along a dimension, and their places; equal ones keep their order."""
+    order = native("mt_order", "desc", "i64", "i64", "desc", "desc")
+    if self.dim():
+        order(self, d, descending, values, places)
+    else:
+        order(self.view((1,)), 0, descending, values.view((1,)), places.view((1,)))
+    return values, places
 
 
-def _taken(self: Tensor, order: Any, d: int) -> Tensor:
-    import numpy as np
-
-    array = bits(self)
-    return moved(np.take_along_axis(array, order, d) if self.dim() else array, self.dtype)
+def _order(self: Tensor, d: int) -> Any:
+    """The indices that sort an array along a dimension."""
+    return bits(_ordered(self, d, False, ops.aten.empty_like(self), ops.aten.empty_like(self, dtype=_I64))[1])
 
 
 def refuse_complex(name: str, self: Tensor) -> None:
@@ -49,13 +45,12 @@ def sort_stable(self: Tensor, *, stable: bool | None, dim: int = -1, descending:
     """As `sort`; equal elements always keep their order."""
     refuse_complex("sort", self)
     d = wrap_dim(dim, self.dim())
-    order = _order(self, d, descending)
-    return _taken(self, order, d), moved(order, _I64)
+    return _ordered(self, d, descending, *sort_fake(self))
 
 
 def sort_fake(self: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-    """Two tensors of the same size."""
-    return tuple(_core.alloc(self.shape, dtype, self.device) for dtype in (self.dtype, _I64))  # type: ignore[return-value]
+    """Two tensors of the same size and layout."""
+    return ops.aten.empty_like(self), ops.aten.empty_like(self, dtype=_I64)
 
 
 def argsort(self: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
@@ -82,16 +77,11 @@ def _length(self: Tensor, d: int) -> int:
 
 def topk(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """The ``k`` largest or least elements along a dimension, and where they are."""
-    import numpy as np
-
     refuse_complex("topk", self)
     if self.dtype is _BOOL:
         raise NotImplementedError("topk() is not implemented for bool")
     d = wrap_dim(dim, self.dim())
-    _check_k(k, _length(self, d))
-    order = _order(self, d, largest)
-    order = np.take(order, range(k), axis=d) if self.dim() else order
-    return _taken(self, order, d), moved(order, _I64)
+    return _ordered(self, d, largest, *topk_fake(self, k, d))
 
 
 def _check_k(k: int, length: int) -> None:
@@ -128,7 +118,7 @@ def kthvalue(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tupl
         raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
     if not 1 <= k <= _length(self, d):
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(d))
-    return _chosen(self, _order(self, d, False), d, k - 1, keepdim)
+    return _chosen(self, _order(self, d), d, k - 1, keepdim)
 
 
 def median(self: Tensor) -> Tensor:
@@ -177,7 +167,7 @@ def _middle_of(name: str, self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor
     if self.dim() and not self.shape[d]:
         raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
     array = as_array(self)
-    order = _order(self, d, False)
+    order = _order(self, d)
     size = _length(self, d)
     axis = d if self.dim() else None
     missing = (
@@ -206,28 +196,16 @@ def reduced_fake(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Te
 
 
 def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The most frequent elements along a dimension, the least of them, and the last place of each."""
-    import numpy as np
-
+    """The most frequent elements along a dimension, the least of them, and a place of each."""
     refuse_complex("mode", self)
     d = wrap_dim(dim, self.dim())
     if self.dim() and not self.shape[d]:
         raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
     if not self.dim():
-        return self.clone(), moved(np.zeros((), "int64"), _I64)
-    array = np.moveaxis(as_array(self), d, -1)
-    found = np.zeros(array.shape[:-1], "int64")
-    for at in np.ndindex(*array.shape[:-1]):
-        row = array[at]
-        values, counts = np.unique(row, return_counts=True)
-        value = values[counts.argmax()]
-        hits = np.nonzero((row == value) | ((row != row) & (value != value)))[0]
-        found[at] = hits[-1]
-    index = np.expand_dims(found, d)
-    values = np.take_along_axis(bits(self), index, d)
-    if not keepdim:
-        values, index = values.squeeze(d), index.squeeze(d)
-    return moved(values, self.dtype), moved(index, _I64)
+        return self.clone(), ops.aten.zeros_like(self, dtype=_I64)
+    values, places = reduced_fake(self, d, True)
+    native("mt_mode", "desc", "i64", "desc", "desc")(self, d, values, places)
+    return (values, places) if keepdim else (values.squeeze(d), places.squeeze(d))
 
 
 # ---------------------------------------------------------------- unique elements

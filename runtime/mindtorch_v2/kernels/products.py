@@ -268,6 +268,12 @@ def _whole(name: str, self: Tensor, *factors: Any) -> None:
             raise RuntimeError("Boolean alpha only supported for Boolean results.")
 
 
+def _require_one_dtype(what: str, *tensors: Tensor) -> None:
+    if any(tensor.dtype is not tensors[0].dtype for tensor in tensors):
+        given = ", ".join(_core.scalar_types[tensor.dtype.name] for tensor in tensors)
+        raise RuntimeError(f"{what} must have the same dtype, but got {given}")
+
+
 def addmv(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * self + alpha * mat @ vec"""
     if mat.dim() != 2 or vec.dim() != 1 or self.dim() > 1:
@@ -276,6 +282,7 @@ def addmv(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any =
         raise RuntimeError(
             f"size mismatch, got input ({self.numel()}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})"
         )
+    _require_one_dtype("addmv input tensors", self, mat, vec)
     return _scaled(self, ops.aten.mv(mat, vec), beta, alpha)
 
 
@@ -309,6 +316,7 @@ def addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha
             f"Incompatible matrix sizes for bmm ({batch1.shape[1]}x{batch1.shape[2]} and "
             f"{batch2.shape[1]}x{batch2.shape[2]})"
         )
+    _require_one_dtype("addbmm: self, batch1 and batch2", self, batch1, batch2)
     shape = (batch1.shape[1], batch2.shape[2])
     given = self.expand(shape)
     if not batch1.shape[0]:
@@ -337,6 +345,7 @@ def cross(self: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {self.shape[d] if self.dim() else 1} and "
             f"{other.shape[d] if other.dim() else 1}"
         )
+    _require_one_dtype("linalg.cross: inputs", self, other)
     a, b = self.roll([-1], [d]), other.roll([-1], [d])
     result: Tensor = (self * b - a * other).roll([-1], [d])
     return result

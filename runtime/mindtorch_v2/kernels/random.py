@@ -14,6 +14,7 @@ from .. import _core
 from .._core import Tensor, device, dtype
 from .._generators import Generator, generator_of
 from .._ops import ops
+from .._type_info import finfo
 from ._native import native
 from .creation import empty_like
 
@@ -47,6 +48,8 @@ __all__ = [
     "random_from",
     "random_to",
     "randperm",
+    "sample_dirichlet",
+    "standard_gamma",
     "uniform_elsewhere",
 ]
 
@@ -390,6 +393,26 @@ def poisson(self: Tensor, generator: Generator | None = None) -> Tensor:
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     _poisson(self.detach(), result, generator)
     return result
+
+
+_standard_gamma = native("mt_standard_gamma", "desc", "desc", "generator")
+
+
+def standard_gamma(self: Tensor, generator: Generator | None = None) -> Tensor:
+    """Gamma-distributed numbers of shape self; none is smaller than the dtype's smallest normal number."""
+    result = _core.alloc(self.shape, self.dtype, self.device)
+    _standard_gamma(self.detach(), result, generator)
+    result.clamp_(min=finfo(self.dtype).tiny)
+    return result
+
+
+def sample_dirichlet(self: Tensor, generator: Generator | None = None) -> Tensor:
+    """Gamma-distributed numbers as shares of their sum; in float64 until the end, and neither 0 nor 1."""
+    drawn = standard_gamma(self.detach().double(), generator)
+    limits = finfo(self.dtype)
+    shares: Tensor = (drawn / drawn.sum(-1, True)).to(self.dtype)
+    shares.clamp_(limits.tiny, 1 - limits.eps)
+    return shares
 
 
 _draw_by_weights = native("mt_draw_by_weights", "desc", "desc", "generator")

@@ -11,6 +11,7 @@ from .. import _core
 from .._core import Tensor
 from .._ops import ops
 from ._arrays import as_array, as_tensor
+from ._composed import leaf_of
 
 _LINEAR, _NEAREST, _CUBIC = range(3)
 _ZEROS, _BORDER, _REFLECTION = range(3)
@@ -257,7 +258,7 @@ def grid_sampler_backward_gradient(ctx: Any, of_input: Tensor | None, of_grid: T
     again = _core.is_grad_enabled()
     _core.set_grad_enabled_(True)
     try:
-        given = tuple(t if t.requires_grad else t.detach().requires_grad_() for t in ctx.saved_tensors)
+        given = tuple(t if t.requires_grad else leaf_of(t) for t in ctx.saved_tensors)
         sampled = _composed(given[1], given[2], *ctx.modes)
         first = _core.run_backward((sampled,), (given[0],), True, True, given[1:], False)
         pairs = [(t, g) for t, g in zip(first, (of_input, of_grid), strict=True) if g is not None and t.requires_grad]

@@ -11,7 +11,7 @@ from .._ops import ops
 from ..autograd import is_grad_enabled
 from ._composed import second_gradients
 from ._native import native
-from .normalization import check_floating, check_shape
+from ._normalizing import check_floating, check_shape
 
 _DTYPES = _core.dtypes
 _F32, _F64, _BOOL = (_DTYPES[name] for name in ("float32", "float64", "bool"))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
-from .._core import Tensor
+from .._core import IndexOutOfRangeError, Tensor
 from .._ops import ops
 from ._arrays import as_array, as_tensor, bits, moved
-from .indexing import _check_source, _lifted, _places
+from ._native import native
+from .indexing import _check_source, _lifted, _places, scatter_add_
 from .reduction import wrap_dim
 
 _DTYPES = _core.dtypes
@@ -74,8 +75,9 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """As `gather`, with both broadcast against one another; without a dimension of the flat tensors."""
-    if indices.dtype not in (_I64, _I32):
-        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
+    if indices.dtype is not _I64:
+        got = _core.scalar_types[indices.dtype.name]
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {got}")
     if dim is None:
         flat: Tensor = self.reshape((-1,)).gather(0, indices.reshape((-1,)))
         return flat
@@ -90,7 +92,9 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Ten
     shape = list(_core.broadcast_shapes(own, places))
     whole = shape.copy()
     whole[d], shape[d] = self.shape[d], indices.shape[d]
-    wrapped = ops.aten.where(indices < 0, indices + self.shape[d], indices)
+    wrapped = (
+        ops.aten.remainder(indices, self.shape[d]) if self.shape[d] else indices
+    )  # as in PyTorch, whatever they are
     result: Tensor = self.expand(whole).gather(d, wrapped.expand(shape))
     return result
 
@@ -107,7 +111,7 @@ def scatter_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     _check_source(target, d, where, source)
     if self.is_meta:
         return self
-    bits(target)[_places(target, d, where)] = bits(source[tuple(slice(n) for n in where.shape)])
+    native("mt_scatter", "desc", "i64", "desc", "desc")(target, d, where, source)
     return self
 
 
@@ -153,6 +157,8 @@ def scatter_reduce_(
     _check_source(target, d, where, source)
     if self.is_meta:
         return self
+    if reduce == "sum" and include_self:
+        return scatter_add_(self, dim, index, src)
     array = as_array(target)
     places = _places(target, d, where)
     part = as_array(source[tuple(slice(n) for n in where.shape)])
@@ -254,8 +260,11 @@ def scatter_reduce_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None
 
 
 # ---------------------------------------------------------------- slices
-def _slices(name: str, self: Tensor, dim: int, index: Tensor) -> tuple[int, Any]:
-    """The dimension, and the checked indices of its slices."""
+def _slices(name: str, self: Tensor, dim: int, index: Tensor, first: int = 0) -> tuple[int, Any]:
+    """The dimension, and the indices of its slices, of which the least that there may be is ``first``.
+
+    Raises an IndexError that is a RuntimeError, too, for others: PyTorch's is one or the other, by the dimensions.
+    """
     d = wrap_dim(dim, self.dim())
     if index.dim() > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.dim()}")
@@ -263,9 +272,9 @@ def _slices(name: str, self: Tensor, dim: int, index: Tensor) -> tuple[int, Any]
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {index.dtype}")
     places = bits(index).reshape(-1)
     size = self.shape[d] if self.dim() else 1
-    if places.size and (places.min() < -size or places.max() >= size):
-        wrong = places[(places < -size) | (places >= size)].flat[0]
-        raise IndexError(f"{name}(): index {wrong} is out of range for dimension {d} with size {size}")
+    if places.size and (places.min() < first or places.max() >= size):
+        wrong = places[(places < first) | (places >= size)].flat[0]
+        raise IndexOutOfRangeError(f"{name}(): index {wrong} is out of bounds for dimension {d} with size {size}")
     return d, places
 
 
@@ -333,7 +342,10 @@ def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """Slices filled with a number."""
-    d, places = _slices("index_fill_", self, dim, index)
+    if isinstance(value, complex) and not self.is_complex():
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    size = self.shape[wrap_dim(dim, self.dim())] if self.dim() else 1
+    d, places = _slices("index_fill_", self, dim, index, -size)
     if index.dtype is not _I64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if self.numel() and not self.is_meta and places.size:

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor, dtypes
-from .._functional import norm, std, var
+from .._functional import computed_norm, norm, root_of_square, std, var
 from .._numbers import as_element
 from .._ops import ops
 from ._arrays import as_array, as_tensor, moved
@@ -227,7 +227,7 @@ def linalg_vector_norm(
     if dim is None and dtype is None and not keepdim and ord == 2 and self.dtype in _WIDE and self.numel() > 1:
         length: Tensor = (self * self).sum().sqrt()  # what gradients are clipped by: a call for each parameter
         return length
-    return norm(self, ord, dim, keepdim, dtype=dtype)
+    return computed_norm(self, ord, dim, keepdim, dtype)
 
 
 def vector_norm_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -275,6 +275,9 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None)
     """The p-norms of the differences of all rows of two matrices, or of batches of them."""
     if not (x1.is_floating_point() and x2.is_floating_point()):
         raise RuntimeError(f"cdist only supports floating-point dtypes, X1 got: {x1.dtype}, X2 got: {x2.dtype}")
+    if x1.dtype is not x2.dtype:
+        expected, found = (_core.scalar_types[x.dtype.name] for x in (x1, x2))
+        raise RuntimeError(f"expected scalar type {expected} but found {found}")
     if x1.dim() < 2 or x2.dim() < 2:
         raise RuntimeError(
             f"cdist only supports at least 2D tensors, X{1 if x1.dim() < 2 else 2} got: {min(x1.dim(), x2.dim())}D"
@@ -286,16 +289,34 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None)
     if compute_mode is not None and compute_mode not in (0, 1, 2):
         raise RuntimeError(f"possible modes: 0, 1, 2, but was: {compute_mode}")
     aten = ops.aten
+    if p == 2 and x1.numel() and x2.numel() and _by_product(compute_mode, x1.shape[-2], x2.shape[-2]):
+        squares = ((x * x).sum([-1], True) for x in (x1, x2))
+        rows, columns = next(squares), next(squares).mT
+        return root_of_square((rows + columns - 2 * (x1 @ x2.mT)).clamp_min(0))
     distance = x1.unsqueeze(-2) - x2.unsqueeze(-3)
     if not distance.numel():
         empty: Tensor = distance.sum([-1])  # which depends on both
         return empty
     if p == 2:  # whose root has no slope at 0: there the gradient is 0
-        square = (distance * distance).sum([-1])
-        zero = square == 0
-        result: Tensor = aten.where(zero, 0.0, aten.where(zero, 1.0, square).sqrt())
-        return result
+        return root_of_square((distance * distance).sum([-1]))
+    if 0 < p < 1:  # powers have no slope at 0 either
+        zero = distance == 0
+        powers = aten.where(zero, 0.0, aten.where(zero, 1.0, distance).abs().pow(p))
+        return powers.sum([-1]).pow(1 / p)  # type: ignore[no-any-return]
+    if math.isinf(p):  # each of the largest is given all of the gradient
+        size = distance.abs()
+        largest = size.detach().amax([-1], True)
+        change = aten.where(size.detach() == largest, size - size.detach(), 0.0)
+        return largest.squeeze(-1) + change.sum([-1])  # type: ignore[no-any-return]
     return norm(distance, p, -1)
+
+
+def _by_product(mode: int | None, rows: int, columns: int) -> bool:
+    """Whether Euclidean distances are made of a product of matrices: where there are many, unless that is refused."""
+    return mode == 1 or (not mode and (rows > _FEW or columns > _FEW))
+
+
+_FEW = 25  # PyTorch's bound
 
 
 def renorm(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:

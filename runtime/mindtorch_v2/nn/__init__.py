@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from . import (
     activations,
     attention,
@@ -56,6 +59,8 @@ from .spatial import *  # noqa: F403
 from .synchronised import SyncBatchNorm
 from .uninitialized import UninitializedBuffer, UninitializedParameter
 
+# Imported when first used: who trains in one process needs no other.
+_LAZY_NAMES = ("DataParallel", "parallel")
 __all__ = [
     "GELU",
     "AdaptiveLogSoftmaxWithLoss",
@@ -93,6 +98,7 @@ __all__ = [
     "init",
     "modules",
     "utils",
+    *_LAZY_NAMES,
     *activations.__all__,
     *attention.__all__,
     *convolutions.__all__,
@@ -105,3 +111,10 @@ __all__ = [
     *sparse.__all__,
     *spatial.__all__,
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY_NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    parallel = importlib.import_module(f"{__name__}.parallel")
+    return parallel if name == "parallel" else getattr(parallel, name)

@@ -33,6 +33,8 @@ def conversion(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Conversion:
         raise _misfit(args, kwargs) from None
     if not _fits(found):
         raise _misfit(args, kwargs)
+    if kwargs.get("copy", False):
+        raise RuntimeError(".to() does not accept copy argument")
     return found if found.device is None else found._replace(device=device(found.device))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -72,15 +73,23 @@ class ModuleMoves:
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """Moves parameters and buffers to a device, and the floating-point ones to a dtype; returns the module."""
+        """Moves parameters and buffers to a device, those that are no integers to a dtype; returns the module."""
         wanted = conversion(args, kwargs)
         if wanted.dtype is not None and not (wanted.dtype.is_floating_point or wanted.dtype.is_complex):
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={wanted.dtype}"
             )
 
+        if wanted.dtype is not None and wanted.dtype.is_complex:
+            warnings.warn(
+                "Complex modules are a new feature under active development whose design may change, and some modules "
+                "might not work as expected when using complex tensors as parameters or buffers.",
+                stacklevel=2,
+            )
+
         def convert(tensor: Tensor) -> Tensor:
-            options: dict[str, Any] = {"dtype": wanted.dtype if tensor.is_floating_point() else None}
+            has_fractions = tensor.is_floating_point() or tensor.is_complex()
+            options: dict[str, Any] = {"dtype": wanted.dtype if has_fractions else None}
             if wanted.memory_format is not None and tensor.dim() in (4, 5):
                 options["memory_format"] = wanted.memory_format
             result: Tensor = tensor.to(

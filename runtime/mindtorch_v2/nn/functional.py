@@ -16,6 +16,7 @@ from ._attention import *  # noqa: F403
 from ._class_losses import cross_entropy_loss, nll_loss_nd
 from ._dropouts import *  # noqa: F403
 from ._embedding import *  # noqa: F403
+from ._linear_cross_entropy import linear_cross_entropy
 from ._losses import *  # noqa: F403
 from ._normalization import *  # noqa: F403  (normalization, similarities and distances)
 from ._spatial import *  # noqa: F403  (convolution, pooling, padding, resampling)
@@ -26,6 +27,7 @@ __all__ = [
     "gelu",
     "l1_loss",
     "linear",
+    "linear_cross_entropy",
     "log_softmax",
     "mse_loss",
     "nll_loss",
@@ -65,8 +67,8 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x * sigmoid(x)."""
-    result: Tensor = ops.aten.silu(input)
-    return input.copy_(result) if inplace else result
+    result: Tensor = ops.aten.silu_(input) if inplace else ops.aten.silu(input)
+    return result
 
 
 def sigmoid(input: Tensor) -> Tensor:

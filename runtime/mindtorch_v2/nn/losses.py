@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from .._core import Tensor
 from . import functional
+from ._linear_cross_entropy import LinearCrossEntropyOptions
+from .layers import Linear
 from .loss import NLLLoss, ReducedLoss
 from .module import Module
 
@@ -20,6 +23,8 @@ __all__ = [
     "HingeEmbeddingLoss",
     "HuberLoss",
     "KLDivLoss",
+    "LinearCrossEntropyLoss",
+    "LinearCrossEntropyOptions",
     "MarginRankingLoss",
     "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
@@ -68,6 +73,64 @@ class SoftMarginLoss(ReducedLoss):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """soft_margin_loss(input, target)."""
         return functional.soft_margin_loss(input, target, reduction=self.reduction)
+
+
+class LinearCrossEntropyLoss(ReducedLoss):
+    """Cross entropy of what a linear layer of its own makes of the input (Linear's ``weight`` and ``bias``).
+
+    ``out_features`` are the dimensions of a loss of several; ``options`` compute some rows at a time.
+    """
+
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        reduction: str = "mean",
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options: LinearCrossEntropyOptions | None = None,
+    ) -> None:
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
+        super().__init__(reduction=reduction)
+        self.register_buffer("weight", weight)
+        self.num_classes, self.out_features, self.ignore_index = num_classes, out_features, ignore_index
+        self.label_smoothing, self.options = label_smoothing, options
+        rows = math.prod(out_features, start=num_classes)
+        self.linear = Linear(in_features, rows, bias=bias, device=device, dtype=dtype)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """linear_cross_entropy(input, weight of the layer, target)."""
+        shape = (self.num_classes, *self.out_features)
+        bias = self.linear.bias
+        return functional.linear_cross_entropy(
+            input,
+            self.linear.weight.reshape((*shape, self.linear.in_features)),
+            target,
+            linear_bias=None if bias is None else bias.reshape(shape),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
+
+    def extra_repr(self) -> str:
+        """Sizes and options."""
+        shown: dict[str, Any] = {"in_features": self.linear.in_features, "num_classes": self.num_classes}
+        shown |= {"out_features": self.out_features, "bias": self.linear.bias is not None, "reduction": self.reduction}
+        names = ("ignore_index", "label_smoothing", "options")
+        return ", ".join(f"{name}={value}" for name, value in {**shown, **{n: getattr(self, n) for n in names}}.items())
 
 
 class KLDivLoss(ReducedLoss):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -123,15 +124,14 @@ class Module(ModuleState, ModuleMoves):
                     f"cannot assign '{_type(value)}' as child module '{name}' (torch.nn.Module or None expected)"
                 )
             modules[name] = None
+        elif buffers is not None and isinstance(value, Buffer):
+            self._set_buffer(name, value)
         elif buffers is not None and name in buffers:
             if value is not None and not is_tensor_like(value):
                 raise TypeError(
                     f"cannot assign '{_type(value)}' object to buffer '{name}' (torch.Tensor or None required)"
                 )
             buffers[name] = value
-        elif buffers is not None and isinstance(value, Buffer):
-            self._forget(name, "_buffers")
-            self.register_buffer(name, value, value.persistent)
         else:
             object.__setattr__(self, name, value)
 
@@ -151,7 +151,8 @@ class Module(ModuleState, ModuleMoves):
         object.__delattr__(self, name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
+        names = {*super().__dir__(), *self._parameters, *self._buffers, *self._modules}
+        return sorted(name for name in names if not name[0].isdigit())  # which are no attributes
 
     def _forget(self, name: str, but_in: str) -> None:
         """Takes a name out of everything but one registry, where it keeps its place."""
@@ -180,8 +181,23 @@ class Module(ModuleState, ModuleMoves):
                 f"cannot assign '{_type(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
         self._buffers[name] = tensor
-        if not persistent:
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
             self._non_persistent_buffers_set.add(name)
+
+    def _set_buffer(self, name: str, value: Buffer) -> None:
+        """Registers a buffer that is assigned: a class may have a `register_buffer` that takes no `persistent`."""
+        takes = inspect.signature(self.register_buffer).parameters
+        if "persistent" in takes:
+            self.register_buffer(name, value, value.persistent)
+            return
+        if not value.persistent:
+            raise RuntimeError(
+                "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without "
+                "the persistent argument is not allowed!"
+            )
+        self.register_buffer(name, value)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Adds a submodule under a name."""

@@ -4,68 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 from .._core import Tensor
 from .._core import dtype as DType
 from .._creation import empty, zeros
-from .._ops import ops
-from . import functional, init
+from ..kernels.recurrence import STEPS, Recurrence, State, Step, gru_step, lstm_step, relu_step, tanh_step
+from . import init
 from .module import Module
 from .parameter import Parameter
 from .utils.rnn import PackedSequence
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
-
-State = tuple[Tensor, ...]  # of a cell: h, and of a LSTM c
-Weights = Sequence[Tensor | None]  # of a cell: of the input, of the state, and the biases of both
-
-
-# ---------------------------------------------------------------- steps
-def _gates(x: Tensor, state: State, weights: Weights) -> tuple[Tensor, Tensor]:
-    """What the input and the state say, apart."""
-    return functional.linear(x, _given(weights[0]), weights[2]), functional.linear(
-        state[0], _given(weights[1]), weights[3]
-    )
-
-
-def _given(weight: Tensor | None) -> Tensor:
-    if weight is None:
-        raise TypeError("a recurrent network's weights must be tensors, got None among them")
-    return weight
-
-
-def _tanh_step(x: Tensor, state: State, weights: Weights) -> State:
-    of_input, of_state = _gates(x, state, weights)
-    return ((of_input + of_state).tanh(),)
-
-
-def _relu_step(x: Tensor, state: State, weights: Weights) -> State:
-    of_input, of_state = _gates(x, state, weights)
-    return ((of_input + of_state).relu(),)
-
-
-def _gru_step(x: Tensor, state: State, weights: Weights) -> State:
-    of_input, of_state = (each.chunk(3, -1) for each in _gates(x, state, weights))
-    reset, update = ((i + h).sigmoid() for i, h in zip(of_input[:2], of_state[:2], strict=True))
-    new = (of_input[2] + reset * of_state[2]).tanh()
-    return (new + update * (state[0] - new),)
-
-
-def _lstm_step(x: Tensor, state: State, weights: Weights) -> State:
-    of_input, of_state = _gates(x, state, weights)
-    enter, forget, new, leave = (of_input + of_state).chunk(4, -1)
-    memory = forget.sigmoid() * state[1] + enter.sigmoid() * new.tanh()
-    shown = leave.sigmoid() * memory.tanh()
-    if len(weights) > 4:  # projected
-        shown = functional.linear(shown, _given(weights[4]))
-    return shown, memory
-
-
-Step = Callable[[Tensor, State, Weights], State]
-Along = Callable[[Any, State, int, bool], tuple[Any, State]]  # what is read, states, cell, backwards -> as `_along`
 
 
 # ---------------------------------------------------------------- cells
@@ -121,8 +71,24 @@ class RNNCellBase(Module):
             state: State = (start,) * states
         else:
             state = tuple(each.unsqueeze(0) if single else each for each in given)
+        check_cell(x, state, self.weight_ih, self.weight_hh)
         found = step(x, state, (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh))
         return tuple(each.squeeze(0) for each in found) if single else found
+
+
+def check_cell(input: Tensor, state: Sequence[Tensor], weight_ih: Tensor, weight_hh: Tensor) -> None:
+    """Raises RuntimeError where the input (N, I) and the state, each (N, H), do not fit one another and the weights."""
+    if input.size(1) != weight_ih.size(1):
+        raise RuntimeError(f"input has inconsistent input_size: got {input.size(1)} expected {weight_ih.size(1)}")
+    for index, hidden in enumerate(state):
+        if hidden.size(0) != input.size(0):
+            raise RuntimeError(
+                f"Input batch size {input.size(0)} doesn't match hidden{index} batch size {hidden.size(0)}"
+            )
+        if hidden.size(1) != weight_hh.size(1):
+            raise RuntimeError(
+                f"hidden{index} has inconsistent hidden_size: got {hidden.size(1)}, expected {weight_hh.size(1)}"
+            )
 
 
 def _draw(module: Module, size: int) -> None:
@@ -150,7 +116,7 @@ class RNNCell(RNNCellBase):
         """The next state, from zeros where none is given."""
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        step = _tanh_step if self.nonlinearity == "tanh" else _relu_step
+        step = tanh_step if self.nonlinearity == "tanh" else relu_step
         return self._stepped(step, input, hx, 1)[0]
 
 
@@ -169,7 +135,7 @@ class GRUCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """The next state, from zeros where none is given."""
-        return self._stepped(_gru_step, input, hx, 1)[0]
+        return self._stepped(gru_step, input, hx, 1)[0]
 
 
 class LSTMCell(RNNCellBase):
@@ -187,7 +153,7 @@ class LSTMCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """The next state and memory, from zeros where none are given."""
-        state, memory = self._stepped(_lstm_step, input, hx, 2)
+        state, memory = self._stepped(lstm_step, input, hx, 2)
         return state, memory
 
 
@@ -197,12 +163,6 @@ class RNNBase(Module):
 
     states: ClassVar[int] = 1
     gates: ClassVar[dict[str, int]] = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
-    steps: ClassVar[dict[str, Step]] = {
-        "LSTM": _lstm_step,
-        "GRU": _gru_step,
-        "RNN_TANH": _tanh_step,
-        "RNN_RELU": _relu_step,
-    }
 
     def __init__(
         self,
@@ -288,10 +248,13 @@ class RNNBase(Module):
         given = [f"{name}={value}" for name, (value, usual) in options.items() if value != usual]
         return ", ".join([f"{self.input_size}", f"{self.hidden_size}", *given])
 
-    def _weights(self, cell: int) -> Weights:
-        """Of one layer and direction, as a step takes them."""
-        found: list[Tensor | None] = [getattr(self, name) for name in self._names[cell]]
-        return found if self.bias else [*found[:2], None, None, *found[2:]]
+    def _recurrence(self) -> Recurrence:
+        weights = []
+        for names in self._names:
+            found: list[Tensor | None] = [getattr(self, name) for name in names]
+            weights.append(found if self.bias else [*found[:2], None, None, *found[2:]])
+        directions = 2 if self.bidirectional else 1
+        return Recurrence(STEPS[self.mode], weights, directions, self.dropout, self.training)
 
     def _run(self, input: Any, hx: Any) -> tuple[Any, State]:
         """The last layer's states at every step, and those of all layers after the last one."""
@@ -306,7 +269,7 @@ class RNNBase(Module):
         single = input.dim() == 2
         x = input.unsqueeze(1) if single else input.transpose(0, 1) if self.batch_first else input
         states = self._start(x, x.size(1), hx, single)
-        x, ends = self._through_layers(x, states, self._along)
+        x, ends = self._recurrence().over(x, states)
         if single:
             return x.squeeze(1), tuple(end.squeeze(1) for end in ends)
         return (x.transpose(0, 1) if self.batch_first else x), ends
@@ -321,57 +284,10 @@ class RNNBase(Module):
         states = self._start(input.data, sizes[0], hx, False)
         if hx is not None and input.sorted_indices is not None:
             states = tuple(each.index_select(1, input.sorted_indices) for each in states)
-        data, ends = self._through_layers(input.data, states, partial(self._along_packed, sizes))
+        data, ends = self._recurrence().over_packed(input.data, sizes, states)
         if input.unsorted_indices is not None:
             ends = tuple(each.index_select(1, input.unsorted_indices) for each in ends)
         return PackedSequence(data, *input[1:]), ends
-
-    def _through_layers(self, x: Any, states: State, along: Along) -> tuple[Any, State]:
-        """All layers and directions over what a layer reads, ``along`` it one by one; as `_run` returns."""
-        directions = 2 if self.bidirectional else 1
-        last: list[State] = []
-        for layer in range(self.num_layers):
-            outputs = []
-            for direction in range(directions):
-                cell = layer * directions + direction
-                seen, state = along(x, tuple(each[cell] for each in states), cell, bool(direction))
-                outputs.append(seen)
-                last.append(state)
-            x = outputs[0] if directions == 1 else ops.aten.cat(outputs, -1)
-            if self.dropout and layer < self.num_layers - 1:
-                x = functional.dropout(x, self.dropout, self.training)
-        return x, tuple(ops.aten.stack([state[number] for state in last]) for number in range(self.states))
-
-    def _along(self, x: Tensor, state: State, cell: int, backwards: bool) -> tuple[Tensor, State]:
-        """One cell over a sequence: its states at every step, and the last one."""
-        step, weights = self.steps[self.mode], self._weights(cell)
-        count = x.size(0)
-        seen: list[Any] = [None] * count
-        for at in reversed(range(count)) if backwards else range(count):
-            state = step(x[at], state, weights)
-            seen[at] = state[0]
-        return ops.aten.stack(seen), state
-
-    def _along_packed(
-        self, sizes: list[int], data: Tensor, state: State, cell: int, backwards: bool
-    ) -> tuple[Tensor, State]:
-        """As `_along`, over packed data: sequences leave as they end; backwards they join at their ends."""
-        step, weights = self.steps[self.mode], self._weights(cell)
-        parts = data.split(sizes)
-        seen: list[Any] = [None] * len(sizes)
-        first, gone = state, []
-        state = tuple(each[: sizes[-1] if backwards else sizes[0]] for each in first)
-        for at in reversed(range(len(sizes))) if backwards else range(len(sizes)):
-            count, size = state[0].size(0), sizes[at]
-            if size < count:
-                gone.append(tuple(each[size:] for each in state))
-                state = tuple(each[:size] for each in state)
-            elif size > count:
-                state = tuple(ops.aten.cat([s, each[count:size]]) for s, each in zip(state, first, strict=True))
-            state = step(parts[at], state, weights)
-            seen[at] = state[0]
-        whole = [state, *reversed(gone)]  # the longest first
-        return ops.aten.cat(seen), tuple(ops.aten.cat([s[number] for s in whole]) for number in range(self.states))
 
     def _start(self, x: Tensor, batch: int, hx: Any, single: bool) -> State:
         """The states that are given, checked, or zeros."""

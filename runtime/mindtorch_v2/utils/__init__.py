@@ -5,7 +5,16 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_LAZY = ("_import_utils", "_python_dispatch", "_pytree", "backend_registration", "checkpoint", "data", "hooks")
+_LAZY = (
+    "_import_utils",
+    "_python_dispatch",
+    "_pytree",
+    "backend_registration",
+    "checkpoint",
+    "data",
+    "dlpack",
+    "hooks",
+)
 _LAZY_NAMES = ("generate_methods_for_privateuse1_backend", "rename_privateuse1_backend")
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from opschema import OptionalType, Schema, SchemaKind
 
-from ..._core import OpOverload, Tensor
-from ..._functional import can_cast
+from ..._core import OpOverload, Tensor, is_grad_enabled
 from ...errors import CheckError, check_error
+from ._out_dtypes import computes_in, dtype_problem
 from ._policies import aliased_argument, called, in_tensors, merged
 
 __all__ = ["variant_kernel"]
@@ -24,33 +25,60 @@ def variant_kernel(overload: OpOverload, base: OpOverload) -> Callable[..., Any]
     if (schema.arguments, schema.returns) == (other.arguments, other.returns):  # another name
         return lambda *args, **kwargs: base(*args, **kwargs)
     writes = {argument.name for argument in schema.arguments if argument.is_write}
+    fits = _Fitting(schema, other, "pointwise" in overload.tags or "pointwise" in base.tags)
     copied = [argument.name for argument in other.arguments if argument.is_write and argument.name not in writes]
+
+    written_anew = writes - {argument.name for argument in other.arguments if argument.is_write}
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         named = dict(zip([a.name for a in schema.arguments], merged(schema, args, kwargs), strict=True))
         given = {**named, **_settled(schema, other, named)}
         given |= {name: in_tensors(lambda tensor: tensor.clone(), named[name]) for name in copied}
+        if schema.kind is SchemaKind.INPLACE and is_grad_enabled():
+            given |= {name: in_tensors(_as_before, named[name]) for name in written_anew}
         result = called(base, [given[argument.name] for argument in other.arguments])
         if schema.kind is SchemaKind.FUNCTIONAL:
             return _functional(other, copied, given, result)
-        return _written(schema, other, named, [given[name] for name in copied], result)
+        return _written(fits, named, [given[name] for name in copied], result)
 
     return kernel
 
 
+def _as_before(tensor: Tensor) -> Tensor:
+    """What is about to change as it was, for gradients that read it."""
+    return tensor.clone() if tensor.requires_grad else tensor
+
+
+@dataclass(frozen=True)
+class _Fitting:
+    """Which operator writes the results of which, and whether by element: what is written to must fit."""
+
+    schema: Schema
+    base: Schema
+    pointwise: bool
+
+    def problem(self, target: Tensor, result: Tensor) -> str:
+        """What is wrong with a tensor that a result is to be written to."""
+        return dtype_problem(self.schema, self.base, self.pointwise, target.dtype, result.dtype)
+
+
 def _settled(schema: Schema, base: Schema, named: dict[str, Any]) -> dict[str, Any]:
-    """What a factory's result is, which its out variant does not take, since ``out`` has it."""
+    """What ``out`` says of the result: a factory's dtype and device, and the dtype that some operators compute in."""
+    if schema.kind is SchemaKind.OUT and named.get("dtype", base) is None:
+        found = computes_in(base, named[schema.out_arguments[0].name])
+        if found is not None:
+            return {"dtype": found}
     there = {argument.name for argument in schema.arguments}
     gone = [a for a in base.arguments if a.name in _OPTIONS and a.name not in there]
     if not gone:
         return {}
     out = named[schema.out_arguments[0].name]
-    found: dict[str, Any] = {"dtype": out.dtype, "device": out.device}
+    settled: dict[str, Any] = {"dtype": out.dtype, "device": out.device}
     # Of memory that is there already, layout (0 is strided) and pinning (no) are settled.
     for argument in gone:
-        if argument.name not in found:
-            found[argument.name] = None if isinstance(argument.type, OptionalType) else 0
-    return {argument.name: found[argument.name] for argument in gone}
+        if argument.name not in settled:
+            settled[argument.name] = None if isinstance(argument.type, OptionalType) else 0
+    return {argument.name: settled[argument.name] for argument in gone}
 
 
 def _functional(base: Schema, copied: Sequence[str], given: dict[str, Any], result: Any) -> Any:
@@ -62,34 +90,37 @@ def _functional(base: Schema, copied: Sequence[str], given: dict[str, Any], resu
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
-def _written(schema: Schema, base: Schema, named: dict[str, Any], copies: Sequence[Any], result: Any) -> Any:
+def _written(fits: _Fitting, named: dict[str, Any], copies: Sequence[Any], result: Any) -> Any:
     """The results in the arguments that the variant writes to; what it returns."""
+    schema, base = fits.schema, fits.base
     given = {argument.name for argument in base.arguments if argument.is_write}
     targets = [a.name for a in schema.arguments if a.is_write and a.name not in given]
     # An in-place operator without a result has written to the copies.
     results = list(copies) if not base.returns else [result] if len(base.returns) == 1 else list(result)
     for name, value in zip(targets, results, strict=True):
-        _copy(schema, name, named[name], value)
+        _copy(fits, name, named[name], value)
     back = [named[a.name] for i in range(len(schema.returns)) if (a := aliased_argument(schema, i)) is not None]
     return None if not back else back[0] if len(back) == 1 else tuple(back)
 
 
-def _copy(schema: Schema, name: str, target: Any, result: Any) -> None:
+def _copy(fits: _Fitting, name: str, target: Any, result: Any) -> None:
     """``result`` into an argument, which must fit, as copying would broadcast and convert silently."""
+    schema = fits.schema
     title = "the output" if schema.kind is SchemaKind.OUT else "the result"
     if not isinstance(target, Tensor):
         if len(target) != len(result):
             lengths = {name: len(target), "result": len(result)}
             raise check_error(schema.qualname, f"`{name}` to have the length of {title}", lengths, CheckError)
         for one, other in zip(target, result, strict=True):
-            _copy(schema, name, one, other)
+            _copy(fits, name, one, other)
         return
     if schema.kind is SchemaKind.OUT:
         _resize(target, result)
-    fits = can_cast(result.dtype, target.dtype) if schema.kind is SchemaKind.OUT else result.dtype is target.dtype
-    if target.shape != result.shape or not fits:
-        got = {name: (target.shape, target.dtype), "result": (result.shape, result.dtype)}
-        raise check_error(schema.qualname, f"`{name}` to have the shape and dtype of {title}", got, CheckError)
+    if problem := fits.problem(target, result):
+        raise CheckError(f"{schema.qualname}: {problem}")
+    if target.shape != result.shape:
+        got = {name: target.shape, "result": result.shape}
+        raise check_error(schema.qualname, f"`{name}` to have the shape of {title}", got, CheckError)
     target.copy_(result)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..._creation import randperm
 from ..._generators import Generator
+from ...distributed._groups import get_rank, get_world_size, is_available
 from .sampler import Sampler
 
 __all__ = ["DistributedSampler"]
@@ -16,8 +17,9 @@ __all__ = ["DistributedSampler"]
 class DistributedSampler(Sampler[int]):
     """Every ``num_replicas``-th index, from ``rank`` on, of a permutation that `set_epoch` and ``seed`` decide.
 
-    All processes have as many: some indices come twice, or with ``drop_last`` the last ones not at all. Raises
-    RuntimeError where the number of processes or the rank is left out: there is no group of processes to ask.
+    All processes have as many: some indices come twice, or with ``drop_last`` the last ones not at all. What is left
+    out of the number of processes and the rank the group of all says; raises ValueError where there is none,
+    RuntimeError where none can be (`torch.distributed.is_available`).
     """
 
     def __init__(
@@ -29,11 +31,12 @@ class DistributedSampler(Sampler[int]):
         seed: int = 0,
         drop_last: bool = False,
     ) -> None:
-        if num_replicas is None or rank is None:
+        if (num_replicas is None or rank is None) and not is_available():
             raise RuntimeError(
-                "Requires distributed package to be available, to find num_replicas and rank; there is none "
-                "here: give both"
+                "Requires distributed package to be available: install mpi4py, or give num_replicas and rank"
             )
+        num_replicas = get_world_size() if num_replicas is None else num_replicas
+        rank = get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset, self.num_replicas, self.rank, self.epoch = dataset, num_replicas, rank, 0

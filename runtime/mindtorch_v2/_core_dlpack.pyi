@@ -1,0 +1,6 @@
+from typing import Any
+
+from ._core import Tensor
+
+def to_capsule(tensor: Tensor) -> Any: ...
+def from_capsule(capsule: Any) -> Tensor: ...

@@ -1,0 +1,3 @@
+from ._core import Tensor
+
+def increment_version(tensor: Tensor) -> None: ...

@@ -1,0 +1,19 @@
+"""The names of ``FullyShardedDataParallel``, which is not here."""
+
+from __future__ import annotations
+
+import enum
+
+from .._absent import absent
+
+__all__ = ["FullyShardedDataParallel", "StateDictType"]
+
+FullyShardedDataParallel = absent("FullyShardedDataParallel")
+
+
+class StateDictType(enum.Enum):
+    """What a sharded module's state dict would hold."""
+
+    FULL_STATE_DICT = 1
+    LOCAL_STATE_DICT = 2
+    SHARDED_STATE_DICT = 3

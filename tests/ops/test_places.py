@@ -1,0 +1,92 @@
+"""Elements in order, and at places of their own along a dimension: values, places and layouts are PyTorch's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch as pytorch
+
+import mindtorch_v2 as ours
+
+DTYPES = ("f2", "f4", "f8", "u1", "i1", "i2", "i4", "i8", "bool")
+SHAPES = ((7,), (300,), (4, 5), (3, 700), (2, 3, 4), (0, 3), (3, 0))
+
+
+def _numbers(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    numbers = np.random.default_rng(0).standard_normal(shape) * 3
+    found = (abs(numbers) if dtype[0] == "u" else numbers).astype(dtype)
+    if dtype[0] == "f" and found.size > 5:
+        found.flat[:6] = (0.0, np.nan, -0.0, np.inf, -np.inf, np.nan)
+    return found
+
+
+def _method(name: str, *rest: Any, transposed: bool = False, **named: Any) -> Any:
+    """``tensor.<name>(*rest, *others, **named)``, of all of them transposed where that is said."""
+
+    def call(x: Any, *others: Any) -> Any:
+        tensors = [t.transpose(0, -1) for t in (x, *others)] if transposed else [x, *others]
+        return getattr(tensors[0], name)(*rest, *tensors[1:], **named)
+
+    return call
+
+
+def _agree(call: Any, *arrays: np.ndarray) -> None:
+    theirs, mine = (call(*(torch.from_numpy(a.copy()) for a in arrays)) for torch in (pytorch, ours))
+    pairs = zip(theirs, mine, strict=True) if isinstance(theirs, tuple) else [(theirs, mine)]
+    for expected, found in pairs:
+        assert (str(found.dtype), found.stride()) == (str(expected.dtype), expected.stride())
+        np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("descending", [False, True])
+def test_sort_is_stable_and_keeps_the_layout(dtype: str, descending: bool) -> None:
+    for shape in SHAPES:
+        for dim in range(len(shape)):
+            for transposed in (False, True):
+                call = _method("sort", dim=dim, descending=descending, stable=True, transposed=transposed)
+                _agree(call, _numbers(dtype, shape))
+
+
+@pytest.mark.parametrize("largest", [False, True])
+def test_the_first_elements_are_those_of_a_sort(largest: bool) -> None:
+    for shape in ((300,), (4, 50), (3, 2000), (40, 3)):
+        for count in (0, 1, 3, shape[0] // 2, shape[0]):
+            x = np.random.default_rng(1).permutation(np.prod(shape)).reshape(shape).astype("f4")  # without equal ones
+            _agree(_method("topk", count, 0, largest), x)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "c8", "c16"])
+def test_elements_at_places_are_taken_written_and_added(dtype: str) -> None:
+    rng = np.random.default_rng(2)
+    cases: tuple[Any, ...] = (
+        ((5,), (9,), 0),
+        ((4, 6), (3, 2), 0),
+        ((4, 6), (4, 3), 1),
+        ((2, 3, 4), (2, 8, 4), 1),
+        ((7, 3, 4), (9, 3, 4), 0),
+    )
+    for shape, of_index, dim in cases:
+        x, index = _numbers(dtype, shape), rng.integers(0, shape[dim], of_index)
+        source = _numbers(dtype, of_index)
+        places = np.argsort(rng.random(of_index), axis=dim) % shape[dim]
+        if of_index[dim] > shape[dim]:  # of several to a place any may be the last
+            source = np.broadcast_to(source.flat[0], of_index)
+        for whole in (index, index.astype("i4")):
+            _agree(_method("gather", dim), x, whole)
+        last = len(shape) - 1
+        _agree(_method("gather", {0: last, last: 0}.get(dim, dim), transposed=True), x, index)
+        _agree(_method("scatter", dim), x, places, source)
+        if dtype != "f2":
+            _agree(_method("scatter_add", dim), x, index, source)
+            _agree(lambda x, i, s, at=dim: x.scatter_reduce(at, i, s, "sum"), x, index, source)
+
+
+@pytest.mark.parametrize("name", ["gather", "scatter_add", "scatter", "index_select"])
+@pytest.mark.parametrize("place", [3, -1])
+def test_an_index_outside_is_named(name: str, place: int) -> None:
+    index = ours.tensor([0, place])
+    with pytest.raises((IndexError, RuntimeError), match=f"index {place} is out of bounds for dimension 0 with size 3"):
+        getattr(ours.zeros(3), name)(0, index, *([ours.ones(2)] if name.startswith("scatter") else []))
