@@ -123,12 +123,12 @@ class AbsentType(Absent):
     def __class__(self) -> Any:
         return importlib.import_module("torch").dtype
 
-    def __bool__(self) -> bool:
-        return True  # as a type is: tests made for several are told apart by it
-
     @__class__.setter
     def __class__(self, value: Any) -> None:
         raise TypeError("an element type has one class")
+
+    def __bool__(self) -> bool:
+        return True  # as a type is: tests made for several are told apart by it
 
 
 def _failing(test: Callable[..., Any], name: str) -> Callable[..., Any]:
