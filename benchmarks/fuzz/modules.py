@@ -16,6 +16,8 @@ __all__ = ["LEFT_OUT_MODULES", "MODULES", "PRIVATE", "public_modules"]
 _STEP_OF_BUILD = "a step of `npu.build`, whose functions are called"
 LEFT_OUT_MODULES = {
     "distributed": "calls between processes, which wait for one another: tests/distributed runs two",
+    "functional": "functions of the top level, under another of PyTorch's names",
+    "fx": "graphs, which have PyTorch's names and their own structure: tests compare what they compute",
     "kernels": "kernels of built-in operators, called with arguments that the dispatcher has bound: see operators",
     "multiprocessing": "Python's own, and what starts processes",
     "nn.backward_hooks": "how modules call hooks: `nn.modules.module` and modules register them",
@@ -29,6 +31,7 @@ LEFT_OUT_MODULES = {
     "npu.host_tiling": _STEP_OF_BUILD,
     "npu.kernel_source": _STEP_OF_BUILD,
     "npu.paths": _STEP_OF_BUILD,
+    "utils.weak": "dictionaries and references that hold what a call would have let go",
 }
 # Private by name, and used: what PyTorch's users import from modules that are private there, too; and the core.
 PRIVATE = ("_core", "utils._python_dispatch", "utils._pytree")

@@ -12,8 +12,9 @@ __all__ = ["text"]
 HEAD = """# PyTorch's own tests
 
 `make conformance` fetches PyTorch's sources, runs its test files as they are with `import torch` meaning this runtime,
-and writes this page. Nothing of them is kept here. Each test runs in a process of its own, so that a crash or a hang is
-one test's. The tests are those of PyTorch {release} ({date}); a test applies if PyTorch {peer} passes it on the same
+and writes this page. Nothing of them is kept here. Ten tests run in a process; what a crash or a hang leaves goes on in
+another, so that it is one test's.
+The tests are those of PyTorch {release} ({date}); a test applies if PyTorch {peer} passes it on the same
 machine, and `benchmarks/pytorch_tests/exclusions.yaml` does not say that what it tests is none of this runtime's. The
 tests over the database of operators are run by `python -m benchmarks.conformance`.
 

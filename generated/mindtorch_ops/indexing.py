@@ -172,7 +172,7 @@ def _scatter_add_out(op):
     op.not_implemented()
 
 
-@_lib.operator("nonzero(Tensor self) -> Tensor")
+@_lib.operator("nonzero(Tensor self) -> Tensor", tags="dynamic_output_shape")
 def _nonzero_default(op):
     """The indices of all elements that are not 0, a row each."""
     op.python("mindtorch_v2.kernels.indexing:nonzero")
@@ -182,6 +182,7 @@ def _nonzero_default(op):
 
 @_lib.operator(
     "nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="dynamic_output_shape",
     device_check="ExactSame",
     overlap_check=("Internal", "Partial"),
 )

@@ -25,8 +25,8 @@ assert importlib.metadata.metadata("torch")["Name"] == "torch" and importlib.met
 assert torch.__version__.endswith("+mindtorch") and torch.version.cuda is None
 assert not torch.cuda.is_available()
 assert torch.distributed.is_available() == (importlib.util.find_spec("mpi4py") is not None)
-assert importlib.util.find_spec("torch.nn") and importlib.util.find_spec("torch.sparse") is None
-for name in ("torch.sparse", "torch.nn.nothing"):
+assert importlib.util.find_spec("torch.nn") and importlib.util.find_spec("torch.onnx") is None
+for name in ("torch.onnx", "torch.nn.nothing"):
     try:
         importlib.import_module(name)
     except ModuleNotFoundError as error:

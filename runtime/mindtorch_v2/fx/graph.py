@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import keyword
 import operator
 import re
@@ -54,7 +55,8 @@ class Graph:
 
     def _free_name(self, wanted: str) -> str:
         base = re.sub(r"\W", "_", wanted) or "_"
-        base = f"{base}_" if keyword.iskeyword(base) else base
+        if keyword.iskeyword(base) or hasattr(builtins, base):
+            self._names.setdefault(base, 0)  # which is taken
         count = self._names.get(base)
         self._names[base] = 0 if count is None else count + 1
         name = base if count is None else f"{base}_{count + 1}"
@@ -118,7 +120,7 @@ class Graph:
         rows += [(n.op, n.name, str(n.target), str(n.args), str(n.kwargs)) for n in self._nodes]
         widths = [max(len(row[i]) for row in rows) for i in range(5)]
         for row in rows:
-            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())  # noqa: T201
+            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _call(node: Node) -> str:

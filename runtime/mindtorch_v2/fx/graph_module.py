@@ -40,7 +40,8 @@ class GraphModule(Module):
     @property
     def graph(self) -> Graph:
         """The graph. After it is changed, ``recompile()``."""
-        return self._graph
+        graph: Graph = self._graph
+        return graph
 
     @graph.setter
     def graph(self, graph: Graph) -> None:
@@ -69,5 +70,5 @@ class GraphModule(Module):
         body = "\n".join(f"    {line}".rstrip() for line in self.code.strip().splitlines())
         text = f"class {self._class_name}(torch.nn.Module):\n{body}\n"
         if print_output:
-            print(text)  # noqa: T201
+            print(text)
         return text

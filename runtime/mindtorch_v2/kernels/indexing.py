@@ -11,6 +11,7 @@ from .. import _core
 from .._core import Tensor
 from .._frames import user_stacklevel
 from .._ops import ops
+from ..library._fake import allows_dynamic_sizes, new_size
 from ._contexts import saves
 from ._native import native
 from .reduction import wrap_dim
@@ -352,7 +353,12 @@ def index_fake(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 
 
 def nonzero_fake(self: Tensor) -> Tensor:
-    """Always an error: how many elements are not 0 depends on their values."""
+    """An error where every size has to be known: how many elements are not 0 depends on their values."""
+    if allows_dynamic_sizes():
+        made: Tensor = ops.aten.empty(
+            [new_size(0, self.numel()), self.dim()], dtype=_core.dtypes["int64"], device=self.device
+        )
+        return made
     raise NotImplementedError(
         "aten::nonzero: how many elements are not 0 is data-dependent, and a fake rule has no data"
     )

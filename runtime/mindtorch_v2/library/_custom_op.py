@@ -53,9 +53,9 @@ class CustomOpHandle:
         require_namespace(parsed, namespace)
         if namespace:
             _ops.split_name(f"{namespace}::{name}")
-        parse(f"{namespace}::{_full_name(parsed)}() -> ()")
         if not schema.lstrip().startswith("("):
             raise AttributeError(f"schema {schema!r} goes on with the name: there would be no operator {name!r}")
+        parse(f"{namespace}::{_full_name(parsed)}{schema.lstrip()}")
         self._namespace, self._name = namespace, _full_name(parsed)
         self._define(parsed, fn, tags)
         _handles[self._qualname] = self

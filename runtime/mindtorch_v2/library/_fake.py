@@ -37,6 +37,10 @@ class FakeImplCtx:
     def __init__(self, op: OpOverload) -> None:
         self._op = op
 
+    def create_unbacked_symint(self, *, min: int = 2, max: int | None = None) -> int:
+        """The older name of `new_dynamic_size`."""
+        return self.new_dynamic_size(min=min, max=max)
+
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
         """A size between ``min`` and ``max`` that only the data tells.
 
@@ -53,9 +57,21 @@ class FakeImplCtx:
                 "data-dependent output shape: a data-dependent shape is not known without data, so there is no meta "
                 "implementation and this error is the correct behavior."
             )
-        size = DynamicSize((_FIRST_DYNAMIC + len(_running.sizes), min, max))
-        _running.sizes.append(size)
-        return size[0]
+        return new_size(min, max)
+
+
+def allows_dynamic_sizes() -> bool:
+    """Whether fake rules may ask for sizes that only values tell."""
+    return _running.sizes is not None
+
+
+def new_size(min: int, max: int | None) -> int:
+    """Such a size, which a number stands for. Raises RuntimeError where there may be none."""
+    if _running.sizes is None:
+        raise RuntimeError("a size that only values tell stands for itself where it may: inside dynamic_sizes()")
+    size = DynamicSize((_FIRST_DYNAMIC + len(_running.sizes), min, max))
+    _running.sizes.append(size)
+    return size[0]
 
 
 def get_ctx() -> FakeImplCtx | None:

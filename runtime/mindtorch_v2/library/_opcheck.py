@@ -148,10 +148,10 @@ def _test_autograd_registration(op: OpOverload, args: Any, kwargs: Any) -> None:
     if not any(output.requires_grad for output in outputs):
         return
     raise AssertionError(
-        f"{op.name()}: its gradient is incorrectly registered: at least one output has requires_grad=True but the operator "
-        "does not have an autograd kernel defined at an autograd key (e.g. DispatchKey::Autograd): backward through it fails. Register "
-        f'its gradient with `library.register_autograd("{op.name()}", ...)`; if it consists of other operators, '
-        "register it as CompositeImplicitAutograd."
+        f"{op.name()}: its gradient is incorrectly registered: at least one output has requires_grad=True but the "
+        "operator does not have an autograd kernel defined at an autograd key (e.g. DispatchKey::Autograd): backward "
+        f'through it fails. Register its gradient with `library.register_autograd("{op.name()}", ...)`; if it consists '
+        "of other operators, register it as CompositeImplicitAutograd."
     )
 
 

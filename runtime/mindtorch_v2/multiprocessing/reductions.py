@@ -11,7 +11,7 @@ __all__ = ["StorageWeakRef"]
 
 
 class StorageWeakRef:
-    """A weak reference to a storage, equal to another of the same one: two tensors that share memory have equal ones."""
+    """A weak reference to a storage, equal to another of the same one: tensors that share memory have equal ones."""
 
     __slots__ = ("_id", "_ref")
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack
 from typing import Any
 
 from ..._core import OpOverload, Tensor
 from ..._subclasses import FakeTensorMode
+from ...library._fake import dynamic_sizes
 from ...overrides import TorchDispatchMode
 from ...utils._pytree import tree_flatten, tree_map, tree_unflatten
 from ..graph import Graph
@@ -36,7 +37,7 @@ class _Recorder(TorchDispatchMode):
         self.nodes[id(tensor)] = tensor, node
 
     def node_of(self, value: Any) -> Any:
-        """The node of a tensor, which becomes an attribute of the module if no node made it; other values as they are."""
+        """The node of a tensor, an attribute of the module if no node made it; other values as they are."""
         if not isinstance(value, Tensor):
             return value
         if id(value) not in self.nodes:
@@ -94,7 +95,11 @@ def make_fx(
             if isinstance(one, Tensor):
                 recorder.note(one, node)
             given.append(one)
-        with nullcontext() if fake is None else fake, recorder:
+        with ExitStack() as inside:
+            if fake is not None:
+                inside.enter_context(dynamic_sizes())  # those that only values tell are a number each
+                inside.enter_context(fake)
+            inside.enter_context(recorder)
             result = f(*tree_unflatten(given, structure))
         graph.output(tree_map(recorder.node_of, result))
         graph.eliminate_dead_code()

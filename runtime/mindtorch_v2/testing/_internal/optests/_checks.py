@@ -25,12 +25,12 @@ def autograd_registration_check(op: OpOverload, args: Any, kwargs: Mapping[str, 
     """Raises AssertionError where an output requires grad, and no gradient is registered at an autograd key."""
     if not isinstance(op, OpOverload):
         raise AssertionError(f"autograd_registration_check: op must be an OpOverload, got {type(op).__name__}")
-    TESTS["test_autograd_registration"](op, args, kwargs)
+    TESTS["test_autograd_registration"](op, args, dict(kwargs))
 
 
-def fake_check(op: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> None:
+def fake_check(op: OpOverload, args: Any, kwargs: Mapping[str, Any]) -> None:
     """Raises RuntimeError where an operator's fake rule gives other shapes, strides, dtypes or devices than it does."""
-    TESTS["test_faketensor"](op, args, kwargs)
+    TESTS["test_faketensor"](op, args, dict(kwargs))
 
 
 def aot_autograd_check(
@@ -67,4 +67,4 @@ def make_fx_check(
 
 def is_abstract(tensor: Tensor) -> bool:
     """Whether a tensor has no values that a check could compare."""
-    return tensor.is_meta or type(tensor) is not Tensor and hasattr(tensor, "fake_mode")
+    return tensor.is_meta or (type(tensor) is not Tensor and hasattr(tensor, "fake_mode"))
