@@ -71,7 +71,7 @@ class RNNCellBase(Module):
             state: State = (start,) * states
         else:
             state = tuple(each.unsqueeze(0) if single else each for each in given)
-        check_cell(x, state, (self.weight_ih, self.weight_hh))
+        check_cell(x, state, self.weight_ih, self.weight_hh)
         found = step(x, state, (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh))
         return tuple(each.squeeze(0) for each in found) if single else found
 
