@@ -1,4 +1,4 @@
-"""CPU kernels against PyTorch's: 80 calls at the sizes of models, both sides in one process that is pinned to cores.
+"""CPU kernels against PyTorch's: 80 calls at the sizes of models, a process a side, pinned to the same cores.
 
 ``python -m benchmarks.kernel_times [TEXT] [--threads N]`` prints a line a pair, of those whose name has the text in it:
 microseconds of either, their ratio, and the geometric mean below. Data are the same numbers on both sides. With
@@ -10,16 +10,17 @@ from __future__ import annotations
 import argparse
 import importlib
 import math
-import os
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.contestant import Contestant
 from benchmarks.report import Result, duration, mebibytes
 from benchmarks.timing import paired
 
@@ -237,36 +238,43 @@ def _timed(call: Call, count: int, clock: Clock) -> float:
     return (clock() - started) / count / 1e9
 
 
-def measured(pair: Pair, ours: Any, peer: Any, clock: Clock = time.perf_counter_ns) -> tuple[float, float]:
-    """Seconds of a call on both sides, of the turn whose ratio is the median."""
-    turns = []
-    for torch in (ours, peer):
-        torch.manual_seed(0)
-        call = pair.make(torch)
-        call()
-        once = max(_timed(call, 1, clock), 1e-7)
-        count = max(1, min(10_000, round(TURN / once)))
-        turns.append(lambda call=call, count=count: _timed(call, count, clock))
-    rounds = ROUNDS if turns[0]() < 0.05 else 5
-    return paired(rounds, *turns)
-
-
-def compare(threads: int, pairs: Iterable[Pair]) -> Iterator[tuple[str, float, float]]:
-    """Measures pairs with some number of threads, each on a core of its own where there are enough.
+def serve(module: str, threads: int) -> None:
+    """The child process of a side: answers each pair's name with the seconds of a call, in a turn of many calls.
 
     With one thread the seconds are the processor's, in which nothing else that runs on the machine has a part (they are
     those of all threads of the process: who uses more pays for it); several wait for one another, and have the wall's.
     """
-    import torch
-
-    import mindtorch_v2
-
-    os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:threads]))
-    for module in (torch, mindtorch_v2):
-        module.set_num_threads(threads)
+    torch = importlib.import_module(module)
+    torch.set_num_threads(threads)
     clock = time.process_time_ns if threads == 1 else time.perf_counter_ns
-    for pair in pairs:
-        yield pair.name, *measured(pair, mindtorch_v2, torch, clock)
+    pairs = {pair.name: pair for pair in PAIRS}
+    ready: tuple[str, Call, int] | None = None
+    for line in sys.stdin:
+        name = line.strip()
+        if ready is None or ready[0] != name:
+            ready = None  # whose data are no longer needed
+            torch.manual_seed(0)
+            call = pairs[name].make(torch)
+            call()
+            once = max(_timed(call, 1, clock), 1e-7)
+            ready = name, call, max(1, min(10_000, round(TURN / once)))
+        print(_timed(*ready[1:], clock), flush=True)
+
+
+def compare(threads: int, pairs: Iterable[Pair]) -> Iterator[tuple[str, float, float]]:
+    """Measures pairs with some number of threads: seconds of a call on both sides, of the turn of the median ratio.
+
+    Each side has a process, on the same cores: threads of one that wait, and spin, would have the other's time.
+    """
+    arguments = ("--threads", str(threads), "--serve")
+    with (
+        Contestant("benchmarks.kernel_times", *arguments, "mindtorch_v2", cores=threads) as ours,
+        Contestant("benchmarks.kernel_times", *arguments, "torch", cores=threads) as peer,
+    ):
+        for pair in pairs:
+            slowest = max(side.measure(pair.name) for side in (ours, peer))
+            turns = [partial(side.measure, pair.name) for side in (ours, peer)]
+            yield pair.name, *paired(ROUNDS if slowest < 0.05 else 5, *turns)
 
 
 def _memory(field: str) -> float:
@@ -322,7 +330,11 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--plain", action="store_true", help="seconds, with tabs between, for programs")
     parser.add_argument("--peak", metavar="MODULE", help="MiB that the pairs need at most with this module")
+    parser.add_argument("--serve", metavar="MODULE", help="answer names of pairs with seconds of this module's calls")
     options = parser.parse_args()
+    if options.serve:
+        serve(options.serve, options.threads)
+        return
     pairs = [pair for pair in PAIRS if options.text in pair.name]
     if options.peak:
         print(f"{peak(options.peak, pairs):.1f}")
