@@ -405,7 +405,9 @@ struct Reduction {
     if (kept.n == 0) return reduced.n == 1 && reduced.numel > kStretch / 4 ? pieces(reduced.numel) : places(kept, 0, 0);
     const bool rowwise = by_rows();
     const int64_t each = reduced.numel * (kept.numel / kept.shape[0]);
-    return parallel(kept.shape[0], rows_grain(each), [&](int64_t first, int64_t last) -> int {
+    // Of rows that are read side by side each thread has one stretch, as long as can be: short ones are slow to read.
+    const int64_t grain = rowwise && kept.n == 1 ? even_grain(kept.shape[0], rows_grain(each)) : rows_grain(each);
+    return parallel(kept.shape[0], grain, [&](int64_t first, int64_t last) -> int {
       Dims part = kept;
       part.shape[0] = last - first;
       part.numel = kept.numel / kept.shape[0] * (last - first);
