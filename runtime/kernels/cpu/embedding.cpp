@@ -1,5 +1,4 @@
 // Rows of a table: sums of rows in bags, and gradients added to the rows that they are of. All memory is contiguous.
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -9,7 +8,9 @@
 namespace mt {
 namespace {
 
-constexpr int64_t kFewColumns = 64;  // of a row that are worth a thread of their own
+// Rows of a table that gradients are added to are dealt out to threads: as many as lie together, to one of so many shares. Rows
+// that are used often lie together, too, as those of frequent words do.
+constexpr int64_t kTogether = 16, kShares = 64;
 
 enum Mode { kSum, kMean, kMax };
 
@@ -71,22 +72,23 @@ struct Adding {
 
 template <class T>
 struct AddRows {
-  // The columns from `first` to `last`.
+  // The shares from `first` to `last`: each thread sees all indices, so that the order in which a row is added to is theirs.
   MT_INLINE static int run(const Adding* a, int64_t first, int64_t last) {
     const int64_t width = a->grad->shape[1];
     Pace pace;
     for (int64_t i = 0; i < a->grad->shape[0]; ++i) {
       const int64_t index = a->indices[i];
-      if (index == a->padding) continue;
+      const int64_t share = index / kTogether % kShares;
+      if (index == a->padding || share < first || share >= last) continue;
       const T* grad = static_cast<const T*>(a->grad->data) + i * width;
       T* out = static_cast<T*>(a->out->data) + index * width;
       if (a->counts == nullptr) {
-        for (int64_t c = first; c < last; ++c) out[c] += grad[c];
+        for (int64_t c = 0; c < width; ++c) out[c] += grad[c];
       } else {
         const T scale = T(1) / T(a->counts[index]);
-        for (int64_t c = first; c < last; ++c) out[c] += grad[c] * scale;
+        for (int64_t c = 0; c < width; ++c) out[c] += grad[c] * scale;
       }
-      if (pace.stops(last - first)) return MT_ERROR_INTERRUPTED;
+      if (pace.stops(width)) return MT_ERROR_INTERRUPTED;
     }
     return MT_OK;
   }
@@ -131,7 +133,6 @@ MT_EXPORT int mt_embedding_backward(const mt_tensor* grad, int64_t* indices, int
   if (grad->dtype != out->dtype) return MT_ERROR_DTYPE;
   if (!mt::are_within(indices, grad->shape[0], out->shape[0])) return MT_ERROR_INDEX;
   const mt::Adding adding{grad, out, indices, counts, padding};
-  // Every thread sees all rows, in their order, and has columns of them: at least what a few cache lines hold.
-  const int64_t grain = std::max(mt::kFewColumns, mt::rows_grain(grad->shape[0]));
-  return mt::run<mt::AddRows>(grad->dtype, adding, out->shape[1], mt::even_grain(out->shape[1], grain));
+  const int64_t grain = mt::rows_grain(mt::numel(grad) / mt::kShares);
+  return mt::run<mt::AddRows>(grad->dtype, adding, mt::kShares, mt::even_grain(mt::kShares, grain));
 }
