@@ -14,7 +14,7 @@ cdef enum:
     SLAB_BYTES = 1 << 16
     LARGE_CLASS = 20            # 1 MiB: for blocks from that on, what is kept of them makes room
     LARGEST_CLASS = 26          # 64 MiB; larger blocks go straight back to the system
-    HUGE_PAGE = 1 << 21
+    HUGE_PAGE = 1 << 21         # of x86-64, and of AArch64 with pages of 4 KiB
 
 cdef extern from *:
     """

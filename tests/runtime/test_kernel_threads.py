@@ -85,6 +85,8 @@ def calls() -> dict[str, Call]:
         "rows": lambda: x.sum(1),
         "columns": lambda: x.mean(0),
         "places": lambda: x.argmax(1),
+        "columns of doubles": lambda: x.double()[:, :800].prod(0),
+        "places in columns": lambda: torch.stack([x.argmax(0), x.t().argmin(1)]),
         "product": lambda: x @ x.t(),
         "tall product": lambda: x.t() @ x[:, :50],
         "batches": lambda: heads @ heads.transpose(2, 3),
