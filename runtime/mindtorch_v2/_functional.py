@@ -203,7 +203,7 @@ def norm(
         nuclear: Tensor = ops.aten.linalg_matrix_norm(input, "nuc", both, keepdim, dtype=dtype)
         return nuclear
     given, order, dims = _of_numbers(input, p, dim, dtype)
-    result: Tensor = ops.aten.linalg_vector_norm(given, order, list(dims), keepdim)
+    result: Tensor = ops.aten.linalg_vector_norm(given, order, None if dim is None else list(dims), keepdim)
     return result
 
 
