@@ -241,7 +241,7 @@ def _of_numbers(input: Tensor, p: Any, dim: Any, dtype: Any) -> tuple[Tensor, fl
         input = input.to(target)
     if not (dim is None or isinstance(dim, (int, Sequence))):
         raise TypeError(f"norm(): argument 'dim' must be int or tuple of ints, not {type(dim).__name__}")
-    order = p if type(p) is int else float(p) if isinstance(p, Real) else 2
+    order: float = p if isinstance(p, int) else float(p) if isinstance(p, Real) else 2
     dims = _dims(input, dim)
     if not input.numel():
         order = _order_of_nothing(input, dims, order)
