@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+import mindtorch_v2 as ours
+
 pytest.importorskip("torch")
 
 
