@@ -7,6 +7,16 @@ cdef inline int check_types(OpOverload op, object result) except -1:
     return check_each_type(op, result)
 
 
+cdef inline int check_answer(OpOverload op, object result) except -1:
+    """As `check_types`, of what ``__torch_dispatch__`` of a class or mode returned: None is a tensor that is not there."""
+    if op.returns == 1 and op.return_kind == ARG_TENSOR and (result is None or is_tensor(<PyObject*>result)):
+        return 0
+    try:
+        return check_each_type(op, result)
+    except RuntimeError as error:
+        raise RuntimeError(f"Unable to cast what __torch_dispatch__ returned: {error}") from None
+
+
 cdef int check_each_type(OpOverload op, object result) except -1:
     cdef Py_ssize_t i
     if op.returns == 0:

@@ -23,6 +23,7 @@ from . import (  # noqa: F401  (these fill the hooks of the core)
     storage,
     version,
 )
+from . import _wrapper_geometry  # noqa: F401  (operators that ask wrappers)
 from ._core import (
     OutOfMemoryError,
     Size,
@@ -40,6 +41,7 @@ from ._core import (
     set_default_dtype,
 )
 from ._creation import *  # noqa: F403  (the functions that make tensors, listed in its __all__)
+from ._dispatch_keys import DispatchKey
 from ._functional import *  # noqa: F403  (functions composed of operators, listed in its __all__)
 from ._generators import Generator, default_generator
 from ._legacy_types import *  # noqa: F403  (FloatTensor, LongTensor, ...)
@@ -69,6 +71,7 @@ __all__ = [
     "Generator",
     "OutOfMemoryError",
     "Size",
+    "Storage",
     "Stream",
     "Tag",
     "Tensor",
@@ -296,5 +299,7 @@ def _load_operators() -> None:
 
 
 _load_operators()
+
+Storage = TYPED["FloatStorage"]  # as PyTorch calls it
 
 from .autograd import _detach  # noqa: E402, F401  (kernels by hand, of operators that are loaded by now)

@@ -66,6 +66,12 @@ def _sizes(size: tuple[Any, ...]) -> Any:
     return size[0] if len(size) == 1 and not hasattr(type(size[0]), "__index__") else size
 
 
+def _told(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a creation function as modes see them: with the place of what is no copy's, and that it is not pinned."""
+    settled = {"pin_memory": False} if name.endswith("_like") else {"device": _core.get_default_device(), "pin_memory": False}
+    return {**settled, **{option: value for option, value in options.items() if value is not None}}
+
+
 def _finished(result: Tensor, requires_grad: bool) -> Tensor:
     if requires_grad:
         result.requires_grad = True
@@ -91,7 +97,7 @@ def _sized(name: str) -> Callable[..., Tensor]:
             return _into(name, (sizes,), options)
         if drawn and hooks.drawn is not None:
             return _finished(hooks.drawn(make, sizes, options), requires_grad)
-        made: Tensor = make(sizes, **options)
+        made: Tensor = make(sizes, **(_told(name, options) if stacks.dispatch else options))
         return _finished(made, requires_grad) if requires_grad else made
 
     function.__name__ = function.__qualname__ = name
@@ -127,7 +133,7 @@ def with_options(name: str, called: str = "") -> Callable[..., Tensor]:
                 del options["dtype"]
             if options.get("out") is not None:
                 return _into(name, args, options)
-        made: Tensor = getattr(ops.aten, name)(*args, **options)
+        made: Tensor = getattr(ops.aten, name)(*args, **(_told(name, options) if stacks.dispatch else options))
         return _finished(made, requires_grad) if requires_grad else made
 
     function.__name__ = function.__qualname__ = called or name
