@@ -430,8 +430,8 @@ def _mul_tensor(op, self, other):
     @op.gradient
     def _(grad):
         return {
-            other: grad * (torch.ops.aten.conj_physical(self) if self.is_complex() else self),
             self: grad * (torch.ops.aten.conj_physical(other) if other.is_complex() else other),
+            other: grad * (torch.ops.aten.conj_physical(self) if self.is_complex() else self),
         }
 
 

@@ -41,7 +41,7 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     try:
         result = run_traced(op, key, bound, keys) if show_trace else run_at(op, key, bound, keys)
         if key == KEY_PYTHON:
-            check_answer(op, result)
+            check_answer(op, bound, result)
             if result is None and op.returns:             # there is nothing that would have a history
                 record, by_formula, inputs = 0, False, None
         else:
@@ -64,8 +64,6 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     finally:
         mt_state.excluded, mt_state.grad_off = outside, grad_off
     if op.makes_views:
-        if key == KEY_PYTHON:
-            share_claims(op, bound, result)
         mark_views(op, bound, result)
     if record:
         attach(op, bound, ctx, result)
@@ -313,6 +311,11 @@ cdef int share_claims(OpOverload op, Bound* bound, object result) except -1:
 cdef inline bint only_claims(Tensor t) noexcept:
     """Whether a tensor is a wrapper of others, on a device where it has no memory."""
     return t.keys & PYTHON != 0 and t.storage.dev is device_meta and t.dev is not device_meta
+
+
+def only_claims_memory(Tensor t not None):
+    """Whether a tensor is a wrapper of others, on a device where it has no memory."""
+    return <bint>only_claims(t)
 
 
 cdef inline void mark_view(Tensor source, Tensor view) noexcept:

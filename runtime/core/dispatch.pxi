@@ -494,7 +494,7 @@ cdef inline object dispatch_at(OpOverload op, int key, Bound* bound, uint64_t ke
         return call_backend(op, key, bound, keys)
     result = run_at(op, key, bound, keys)
     if key == KEY_PYTHON:
-        check_answer(op, result)
+        check_answer(op, bound, result)
     elif key != KEY_TORCH_FUNCTION:
         check_types(op, result)
     return result

@@ -45,6 +45,7 @@ def wrapper_tensor(cls, size, strides=None, dtype=None, device=None, uint64_t ex
     if strides is not None:
         shape = with_strides(shape, strides)
     t.dt, t.storage, t.dev = shape.dt, shape.storage, as_device(device)
+    shared(t.storage).claimed = True
     t.keys = device_keys(t.dev.type_code) & ~mt_state.withheld | override_keys(cls) | extra_keys
     t.born = mt_state.transform
     if storage_offset is not None:

@@ -16,6 +16,7 @@ from . import (  # noqa: F401  (these fill the hooks of the core)
     _tensor_compat,
     _tensor_methods,
     _tensor_protocols,
+    _wrapper_geometry,
     autograd,
     library,
     overrides,
@@ -23,7 +24,6 @@ from . import (  # noqa: F401  (these fill the hooks of the core)
     storage,
     version,
 )
-from . import _wrapper_geometry  # noqa: F401  (operators that ask wrappers)
 from ._core import (
     OutOfMemoryError,
     Size,
@@ -41,7 +41,7 @@ from ._core import (
     set_default_dtype,
 )
 from ._creation import *  # noqa: F403  (the functions that make tensors, listed in its __all__)
-from ._dispatch_keys import DispatchKey
+from ._dispatch_keys import DispatchKey as DispatchKey
 from ._functional import *  # noqa: F403  (functions composed of operators, listed in its __all__)
 from ._generators import Generator, default_generator
 from ._legacy_types import *  # noqa: F403  (FloatTensor, LongTensor, ...)

@@ -67,8 +67,10 @@ def _sizes(size: tuple[Any, ...]) -> Any:
 
 
 def _told(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a creation function as modes see them: with the place of what is no copy's, and that it is not pinned."""
-    settled = {"pin_memory": False} if name.endswith("_like") else {"device": _core.get_default_device(), "pin_memory": False}
+    """The options of a creation function as modes see them: with the device of a new one, and that it is not pinned."""
+    settled: dict[str, Any] = {"pin_memory": False}
+    if not name.endswith("_like"):
+        settled["device"] = _core.get_default_device()
     return {**settled, **{option: value for option, value in options.items() if value is not None}}
 
 

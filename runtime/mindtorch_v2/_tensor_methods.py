@@ -130,8 +130,8 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
 
 
 def _refuse_subclass(name: str, tensor: Tensor) -> None:
-    """Raises RuntimeError for what has its values in other tensors: its class says by ``__torch_dispatch__`` what they are."""
-    if _core.defines_dispatch(type(tensor)) and not tensor.untyped_storage().data_ptr() and tensor.numel():
+    """Raises RuntimeError for what has its values in other tensors, of which its ``__torch_dispatch__`` alone knows."""
+    if _core.only_claims_memory(tensor):
         raise RuntimeError(f".{name}() is not supported for tensor subclasses.")
 
 

@@ -116,19 +116,27 @@ def deepcopy(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
 def _copy_of_class(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
     """A leaf of the same class over a copy of the memory. Raises RuntimeError where the class makes none of its own."""
     if _core.defines_dispatch(type(tensor)):  # what has its memory in other tensors
-        result = tensor.detach().clone()
+        grad = _core.set_grad_enabled_(False)
+        try:
+            result: Tensor = tensor.clone()
+        finally:
+            _core.set_grad_enabled_(grad)
         _require_class(tensor, result, "wrapper subclasses", "clone() and for which cloning")
-        return result.requires_grad_() if tensor.requires_grad else result
+        result.requires_grad = tensor.requires_grad
+        return result
     if type(tensor) is not Tensor:
-        _require_class(tensor, tensor.new_empty([]), "non-wrapper subclasses", "new_empty() and for which that function")
-    return Tensor._make_subclass(type(tensor), _over_copied_memory(tensor.detach(), memo), tensor.requires_grad)
+        how = "new_empty() and for which that function"
+        _require_class(tensor, tensor.new_empty([]), "non-wrapper subclasses", how)
+    made: Tensor = Tensor._make_subclass(type(tensor), _over_copied_memory(tensor.detach(), memo), tensor.requires_grad)
+    return made
 
 
 def _require_class(tensor: Tensor, made: Tensor, kind: str, how: str) -> None:
     if type(made) is not type(tensor):
         raise RuntimeError(
-            f"__deepcopy__() of {kind} works for types that implement {how} returns another instance of the same subclass, "
-            f"but that of {type(tensor).__name__} returned {type(made).__name__}: implement it, or __deepcopy__()"
+            f"__deepcopy__() of {kind} works for types that implement {how} returns another instance of the same "
+            f"subclass, but that of {type(tensor).__name__} returned {type(made).__name__}: implement it, or "
+            "__deepcopy__()"
         )
 
 

@@ -1,7 +1,7 @@
 """Sizes, strides, device and layout that a wrapper's class answers for itself, by its ``__torch_dispatch__``.
 
-A tensor made with ``dispatch_sizes_strides_policy``, ``dispatch_device`` or ``dispatch_layout`` is asked by the operators
-below. None as the answer means: what the tensor was made with. Source: PyTorch's ``_make_wrapper_subclass``.
+A tensor made with ``dispatch_sizes_strides_policy``, ``dispatch_device`` or ``dispatch_layout`` is asked by the
+operators below. None as the answer means: what the tensor was made with. Source: PyTorch's ``_make_wrapper_subclass``.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from opschema import parse_schema
 
 from . import _core, _ops
 from ._core import Size, Tensor
+from ._modes import DisableTorchDispatch
 from ._ops import ops
-from ._type_info import contiguous_format
+from ._type_info import channels_last, channels_last_3d, contiguous_format
 from .overrides import ask_dispatch
 
 __all__: list[str] = []
@@ -30,23 +31,13 @@ def _define(namespace: str, schema: str, answer: Callable[..., Any]) -> Any:
     return op
 
 
-def _is_dense(tensor: Tensor) -> bool:
-    """Whether the elements lie in one piece of memory, each once."""
-    reach = 1
-    for step, size in sorted(zip(_STRIDE(tensor), _SIZE(tensor), strict=True)):
-        if size != 1 and step != reach:
-            return False
-        reach *= size
-    return True
-
-
-# The methods as they were before a tensor is asked: what `Tensor` has is called by anybody.
-_SIZE: Any = Tensor.size
-_STRIDE: Any = Tensor.stride
-
 _DIM = _define("aten", "dim(Tensor self) -> int", lambda x: x.dim())
 _NUMEL = _define("aten", "numel(Tensor self) -> int", lambda x: x.numel())
 _SIZES = _define("aten", "sym_size(Tensor self) -> SymInt[]", lambda x: x.size())
+_define("aten", "size(Tensor self) -> int[]", lambda x: x.size())
+_define("aten", "size.int(Tensor self, int dim) -> int", lambda x, dim: x.size(dim))
+_define("aten", "stride(Tensor self) -> int[]", lambda x: x.stride())
+_define("aten", "stride.int(Tensor self, int dim) -> int", lambda x, dim: x.stride(dim))
 _define("aten", "sym_size.int(Tensor self, int dim) -> SymInt", lambda x, dim: x.size(dim))
 _STRIDES = _define("aten", "sym_stride(Tensor self) -> SymInt[]", lambda x: x.stride())
 _define("aten", "sym_stride.int(Tensor self, int dim) -> SymInt", lambda x, dim: x.stride(dim))
@@ -62,19 +53,46 @@ _DEVICE = _define("prim", "device(Tensor a) -> Device", lambda x: x.device)
 _LAYOUT = _define("prim", "layout(Tensor a) -> Layout", lambda x: x.layout)
 
 
+# The dimensions from the one whose neighbours lie nearest on.
+_ORDERS = {channels_last: (1, 3, 2, 0), channels_last_3d: (1, 4, 3, 2, 0)}
+
+
 def _strides_like(x: Tensor, memory_format: Any) -> bool:
+    """Whether the strides rise in the order of a format's dimensions, with gaps or without."""
     answer = _asked(_LIKE_FORMAT, "strides", x, memory_format)
-    return bool(x.is_contiguous(memory_format=memory_format) if answer is None else answer)
+    if answer is not None:
+        return bool(answer)
+    with DisableTorchDispatch():
+        size, stride = x.size(), x.stride()
+    order = _ORDERS.get(memory_format, ())
+    if len(order) != len(size) or stride[1] == 0:
+        return False
+    least = 0
+    for dim in order:
+        if size[dim] == 0 or stride[dim] < least or (dim == 0 and stride[0] == stride[1] == least):
+            return False
+        least = stride[dim] * max(size[dim], 1)
+    return True
 
 
 def _non_overlapping_and_dense(x: Tensor) -> bool:
+    """Whether the elements lie in one piece of memory, each once."""
     answer = _asked(_DENSE, "strides", x)
-    return _is_dense(x) if answer is None else bool(answer)
+    if answer is not None:
+        return bool(answer)
+    with DisableTorchDispatch():
+        places = sorted(zip(x.stride(), x.size(), strict=True))
+    reach = 1
+    for step, size in places:
+        if size == 0:
+            return True
+        if size != 1 and step != reach:
+            return False
+        reach *= size
+    return True
 
 
-_LIKE_FORMAT = _define(
-    "aten", "is_strides_like_format(Tensor self, MemoryFormat memory_format) -> bool", _strides_like
-)
+_LIKE_FORMAT = _define("aten", "is_strides_like_format(Tensor self, MemoryFormat memory_format) -> bool", _strides_like)
 _DENSE = _define("aten", "is_non_overlapping_and_dense(Tensor self) -> bool", _non_overlapping_and_dense)
 
 

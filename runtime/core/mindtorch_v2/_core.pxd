@@ -76,6 +76,7 @@ cdef class Sharing:
     cdef object owner                  # of memory that is not the storage's own
     cdef size_t room                   # bytes that `data` has, or had before it was freed
     cdef int64_t lent                  # how many arrays, memoryviews and borrowed storages hold the address
+    cdef bint claimed                  # it stands for the memory of a wrapper, which has none
     cdef bint alias                    # the storage shows the memory of `owner`, another one, with a version of its own
     cdef PyObject* aliases             # borrowed: the first of the aliases of this storage
     cdef PyObject* next_alias          # of an alias: the next one of the same owner

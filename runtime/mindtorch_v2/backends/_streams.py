@@ -41,7 +41,7 @@ class Stream:
     """A queue of work on a device, run in order. Of a device type with streams it is of the type's own class.
 
     Of any other it is the one on which all work there is done when a call returns. Three numbers, as an operator that
-    takes or returns a stream has it, name one of any device type, also of those that are not here: nothing is done on it.
+    takes or returns a stream has it, name one of any device type, also of those that are not here: nothing runs on it.
     Source: PyTorch's ``torch.Stream``.
     """
 
@@ -112,8 +112,10 @@ class Stream:
 
 
 # The device types in the order of PyTorch's numbers for them; what comes later is PrivateUse1.
-_TYPES = ("cpu", "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip", "fpga", "maia", "xla", "vulkan", "metal", "xpu")
-_TYPES += ("mps", "meta", "hpu", "ve", "lazy", "ipu", "mtia")
+_TYPES: tuple[str, ...] = (
+    *("cpu", "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip", "fpga", "maia", "xla", "vulkan", "metal", "xpu"),
+    *("mps", "meta", "hpu", "ve", "lazy", "ipu", "mtia"),
+)
 
 
 def _numbers(stream: Stream) -> tuple[int, int, int]:

@@ -228,8 +228,8 @@ class Library:
         name = str(dispatch_key) or self.dispatch_key or "CompositeImplicitAutograd"
         if self.dispatch_key and name != self.dispatch_key:
             raise RegistrationError(
-                f"impl({overload.name()}): the dispatch key {name} is inconsistent with the dispatch key of the library, "
-                f"{self.dispatch_key}"
+                f"impl({overload.name()}): the dispatch key {name} is inconsistent with the dispatch key of the "
+                f"library, {self.dispatch_key}"
             )
         key = canonical_key(overload, name)
         if not allow_override and overload.has_kernel(key):
@@ -275,6 +275,7 @@ class Library:
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
         excluded = [(op if isinstance(op, OpOverload) else _ops.find(op)).name() for op in exclude]
         keys, source = _keys_of(name), caller()
+        written = fn if fn is fallthrough_kernel else _as_written(fn, with_keyset)
         for key in keys:
             if key in _fallbacks:
                 raise RegistrationError(
@@ -282,7 +283,7 @@ class Library:
                     f"registration registered at {_fallbacks[key]}, new registration registered at {source}"
                 )
         for key in keys:
-            self._register(name, key, lambda key: _with_fallback(key, _as_written(fn, with_keyset), source, with_keyset, excluded))
+            self._register(name, key, lambda key: _with_fallback(key, written, source, with_keyset, excluded))
 
     def impl_fallback(
         self, op_name: str | OpOverload, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False
@@ -600,8 +601,6 @@ def _undo_all(undo: list[Callable[[], object]], impls: set[str], own: set[str]) 
 
 def _as_written(fn: Callable[..., Any], with_keyset: bool) -> Callable[..., Any]:
     """A fallback that is given arguments as a caller would write them, without those that equal their default."""
-    if fn is fallthrough_kernel:
-        return fn
 
     @functools.wraps(fn)
     def called(*given: Any, **kwargs: Any) -> Any:
