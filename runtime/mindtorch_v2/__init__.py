@@ -71,7 +71,6 @@ __all__ = [
     "Generator",
     "OutOfMemoryError",
     "Size",
-    "Storage",
     "Stream",
     "Tag",
     "Tensor",
