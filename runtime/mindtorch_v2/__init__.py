@@ -129,6 +129,7 @@ _LAZY = frozenset(
         "_dynamo",
         "_library",
         "_subclasses",
+        "_utils",
         "_vmap_internals",
         "accelerator",
         "amp",

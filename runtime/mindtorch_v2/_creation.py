@@ -97,9 +97,11 @@ def _sized(name: str) -> Callable[..., Tensor]:
         sizes = options.pop("size") if not size and "size" in options else _sizes(size)
         if options.get("out") is not None:
             return _into(name, (sizes,), options)
+        if stacks.dispatch:
+            options = _told(name, options)
         if drawn and hooks.drawn is not None:
             return _finished(hooks.drawn(make, sizes, options), requires_grad)
-        made: Tensor = make(sizes, **(_told(name, options) if stacks.dispatch else options))
+        made: Tensor = make(sizes, **options)
         return _finished(made, requires_grad) if requires_grad else made
 
     function.__name__ = function.__qualname__ = name
