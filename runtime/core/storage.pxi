@@ -232,7 +232,10 @@ cdef class UntypedStorage:
             take_bytes(self, bytes_given(nbytes), as_device(device))
 
     def data_ptr(self):
-        """Address of the first byte; 0 where there is none (meta, empty)."""
+        """Address of the first byte; 0 where there is none (meta, empty). Raises RuntimeError for a wrapper's."""
+        cdef UntypedStorage root = owner_storage(self)
+        if root.sharing is not None and root.sharing.claimed:
+            raise RuntimeError("data_ptr(): the tensor wraps others, by its __torch_dispatch__, and has no memory of its own")
         return <uintptr_t>self.data
 
     def nbytes(self):

@@ -16,6 +16,8 @@ __all__ = ["getitem", "setitem"]
 
 def getitem(self: Tensor, index: Any) -> Tensor:
     """``self[index]``, as PyTorch indexes."""
+    if _core.overrides_among((index,), {}):
+        return _core.hooks.overridden_attribute(Tensor.__getitem__, self, index)  # type: ignore[no-any-return]
     view, picks = _basic(self, index)
     if picks is None:
         return view if view is not self else ops.aten.alias.default(self)
@@ -25,6 +27,9 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 
 def setitem(self: Tensor, index: Any, value: Any) -> None:
     """``self[index] = value``, a number or a tensor; one of another dtype is converted where the index picks a view."""
+    if _core.overrides_among((index, value), {}):
+        _core.hooks.overridden_attribute(Tensor.__setitem__, self, index, value)
+        return
     given = isinstance(value, Tensor)
     if not given:
         value = _as_number(self, value)
