@@ -179,6 +179,11 @@ def test_a_refusal_has_the_words_of_the_check(tmp_path: Path) -> None:
             halved(x, 7)
 
 
+def test_quotes_in_words_are_as_the_formatter_has_them(tmp_path: Path) -> None:
+    files, _ = run(tmp_path, REFUSED.replace("halved of", r"\"halved\" of"))
+    assert any("""message=f'"halved" of {x.dtype}'""" in text for text in files.values())
+
+
 def test_an_operator_has_as_many_arguments_as_a_call_binds(tmp_path):
     """The generator and the runtime agree on how many."""
 

@@ -104,8 +104,11 @@ def _check(scope: Scope, check: Check) -> views.Check:
     emitter = scope.beside({name: name for name in names.values()})
     conditions = tuple(emitter.text(_named(expr, names)) for expr in _clauses(check.condition.expr))
     message = "".join(_part(emitter, part, names, formatted) for part in check.message)
-    message = f'{"f" if formatted else ""}"{message}"' if check.message else ""
-    return views.Check(conditions, message, check.error, variables)
+    literal = f'"{message}"'
+    if '\\"' in message and "'" not in message:  # then the formatter has the other quotes, and nothing escaped
+        literal = "'" + message.replace('\\"', '"') + "'"
+    said = f"{'f' if formatted else ''}{literal}" if check.message else ""
+    return views.Check(conditions, said, check.error, variables)
 
 
 def _named(expr: Expr, names: Mapping[Expr, str]) -> Expr:
