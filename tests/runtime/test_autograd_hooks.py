@@ -363,6 +363,57 @@ def test_anomaly_mode_names_the_forward_line() -> None:
         assert any("(x.sqrt() * 0).sum().backward()" in str(w.message) for w in caught)
 
 
+def test_anomaly_mode_tells_what_led_to_a_node() -> None:
+    def warned(torch: Any, outside: bool) -> list[str]:
+        class Outer(torch.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                return x * 1
+
+            @staticmethod
+            def backward(ctx: Any, grad: Any) -> Any:
+                return Inner.apply(grad)
+
+        class Inner(torch.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                return x * 1
+
+            @staticmethod
+            def backward(ctx: Any, grad: Any) -> Any:
+                return grad / 0 * 0
+
+        x = leaf(torch)
+        with warnings.catch_warnings(record=True) as caught, contextlib.ExitStack() as mode:
+            warnings.simplefilter("always")
+            if outside:
+                mode.enter_context(torch.autograd.detect_anomaly())
+            (found,) = torch.autograd.grad(Outer.apply(x), x, torch.ones(2, requires_grad=True), create_graph=True)
+            mode.enter_context(torch.autograd.detect_anomaly())
+            with pytest.raises(RuntimeError, match="InnerBackward' returned nan values in its 0th output"):
+                found.sum().backward()
+        return [str(one.message) for one in caught if "Anomaly Detection" not in str(one.message)]
+
+    for library in (torch, mindtorch_v2):
+        error, origin = warned(library, outside=True)
+        assert "Error detected in InnerBackward" in error
+        assert "return Inner.apply(grad)" in error
+        assert "Previous calculation was induced by OuterBackward" in origin
+        assert "Outer.apply(x)" in origin
+        (error,) = warned(library, outside=False)
+        assert "No forward pass information available" in error
+
+
+def test_anomaly_mode_where_warnings_are_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with mindtorch_v2.autograd.detect_anomaly():
+            warnings.simplefilter("error")
+            with pytest.raises(RuntimeError, match="returned nan values"):
+                (leaf(mindtorch_v2, 0.0).sqrt() * 0).sum().backward()
+    assert "Error detected in SqrtBackward0" in capsys.readouterr().err
+
+
 def test_inference_mode_belongs_to_its_thread() -> None:
     seen = []
     with mindtorch_v2.inference_mode():
