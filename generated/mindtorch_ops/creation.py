@@ -13,6 +13,7 @@ __all__ = [
     "_copy_from",
     "_copy_from_and_resize",
     "_local_scalar_dense",
+    "_new_zeros_with_same_feature_meta",
     "_to_copy",
     "arange",
     "clone",
@@ -365,6 +366,18 @@ def new_empty(op):
 def new_zeros(op):
     """As `torch.zeros`, with self's dtype and device."""
     op.python("mindtorch_v2.kernels.creation:new_zeros", device="any")
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "_new_zeros_with_same_feature_meta(Tensor self, Tensor other, *, int self_num_batch_dims=0) -> Tensor",
+    device_check="ExactSame",
+)
+def _new_zeros_with_same_feature_meta(op):
+    """Zeros with other's shape and strides, as many of them as self has samples; what a tangent in a batch starts
+    from.
+    """
+    op.python("mindtorch_v2.kernels.creation:new_zeros_with_same_feature_meta", device="any")
     op.not_differentiable()
 
 

@@ -12,6 +12,7 @@ __all__ = [
     "_copy_from",
     "_copy_from_and_resize",
     "_local_scalar_dense",
+    "_new_zeros_with_same_feature_meta",
     "_to_copy",
     "arange",
     "clone",
@@ -594,6 +595,14 @@ class _NewZeros(OpOverload):
         """As `torch.zeros`, with self's dtype and device."""
 
 new_zeros: _NewZeros
+
+class _NewZerosWithSameFeatureMeta(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, self_num_batch_dims: int = 0) -> Tensor:
+        """Zeros with other's shape and strides, as many of them as self has samples; what a tangent in a batch starts
+        from.
+        """
+
+_new_zeros_with_same_feature_meta: _NewZerosWithSameFeatureMeta
 
 class _NewOnes(OpOverload):
     def __call__(
