@@ -450,6 +450,17 @@ def _fill_tensor(op, self, value):
     op.returns(torch.ops.aten.fill_(self.clone(), value))
 
 
+@_lib.operator(
+    "fill.Tensor_out(Tensor self, Tensor value, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="generated",
+    overlap_check=("Internal", "Partial"),
+)
+def _fill_tensor_out(op, out):
+    """A copy with every element set to the value of a tensor without dimensions, in another tensor."""
+    op.returns(out)
+    op.python("mindtorch_v2.kernels.arranging:fill_into", device="any")
+
+
 @_lib.operator("zero_(Tensor(a!) self) -> Tensor(a!)", variants=("function", "method"))
 def zero_(op, self):
     """Every element set to 0."""

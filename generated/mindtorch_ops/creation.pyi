@@ -661,9 +661,13 @@ class _FillScalar(OpOverload):
 class _FillTensor(OpOverload):
     def __call__(op, self: Tensor, value: Tensor) -> Tensor: ...
 
+class _FillTensorOut(OpOverload):
+    def __call__(op, self: Tensor, value: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _FillOverloads(OpOverloadPacket):
     Scalar: _FillScalar
     Tensor: _FillTensor
+    Tensor_out: _FillTensorOut
 
 class _Fill(_FillOverloads):
     @overload
@@ -672,6 +676,9 @@ class _Fill(_FillOverloads):
     @overload
     def __call__(op, self: Tensor, value: Tensor) -> Tensor:
         """The functional variant of ``fill_.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, value: Tensor, *, out: Tensor) -> Tensor:
+        """A copy with every element set to the value of a tensor without dimensions, in another tensor."""
 
 fill: _Fill
 

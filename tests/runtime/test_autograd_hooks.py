@@ -363,6 +363,39 @@ def test_anomaly_mode_names_the_forward_line() -> None:
         assert any("(x.sqrt() * 0).sum().backward()" in str(w.message) for w in caught)
 
 
+def test_hooks_that_unpacking_leaves_or_ends() -> None:
+    def case(torch: Any) -> Any:
+        hooks = torch.autograd.graph.saved_tensors_hooks
+        seen: list[Any] = []
+        inner = hooks(lambda x: x, lambda x: inner.__exit__() or x)
+        with hooks(lambda x: x, lambda x: x):
+            inner.__enter__()
+            leaf(torch).sin().sum().backward()
+            inner.__exit__()
+        with hooks(lambda x: seen.append("packed") or x, lambda x: x):
+            leaf(torch).cos()
+        return seen
+
+    agree(case)
+
+
+def test_a_hook_that_comes_as_its_node_runs() -> None:
+    def case(torch: Any, function: Any) -> Any:
+        def unpack(x: Any) -> Any:
+            torch._C._current_autograd_node().register_hook(
+                lambda outputs, inputs: (seen.append(inputs), tuple(o if o is None else o / 2 for o in outputs))[1]
+            )
+            return x
+
+        x, seen = leaf(torch), []
+        with torch.autograd.graph.saved_tensors_hooks(lambda x: x, unpack):
+            function(torch, x).sum().backward()
+        return x.grad, seen
+
+    agree(lambda torch: case(torch, lambda torch, x: x.sin()))
+    agree(lambda torch: case(torch, lambda torch, x: sum(torch.var_mean(x, 0))))
+
+
 def test_anomaly_mode_tells_what_led_to_a_node() -> None:
     def warned(torch: Any, outside: bool) -> list[str]:
         class Outer(torch.autograd.Function):  # type: ignore[misc]

@@ -40,6 +40,7 @@ __all__ = [
     "new_full",
     "new_ones",
     "new_zeros",
+    "new_zeros_with_same_feature_meta",
     "ones",
     "ones_like",
     "refuse_meta",
