@@ -731,6 +731,9 @@ def _standard_gamma_grad(op, self, output):
 @_lib.operator("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", tags="nondeterministic_seeded")
 def _sample_dirichlet(op, self):
     """Shares of a whole along the last dimension, drawn by the concentrations self."""
+    op.check(
+        self.is_floating_point(), message=f"\"dirichlet\" not implemented for {self.dtype}", error=NotImplementedError
+    )
     op.check(self.dim() > 0)
     out = op.returns(like(self))
     op.python("mindtorch_v2.kernels.random:sample_dirichlet")

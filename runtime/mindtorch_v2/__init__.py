@@ -127,6 +127,7 @@ _LAZY = frozenset(
         "_dynamo",
         "_library",
         "_subclasses",
+        "_utils",
         "_vmap_internals",
         "accelerator",
         "amp",

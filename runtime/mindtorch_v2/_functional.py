@@ -203,7 +203,7 @@ def norm(
         nuclear: Tensor = ops.aten.linalg_matrix_norm(input, "nuc", both, keepdim, dtype=dtype)
         return nuclear
     given, order, dims = _of_numbers(input, p, dim, dtype)
-    result: Tensor = ops.aten.linalg_vector_norm(given, order, list(dims), keepdim)
+    result: Tensor = ops.aten.linalg_vector_norm(given, order, None if dim is None else list(dims), keepdim)
     return result
 
 
@@ -241,7 +241,7 @@ def _of_numbers(input: Tensor, p: Any, dim: Any, dtype: Any) -> tuple[Tensor, fl
         input = input.to(target)
     if not (dim is None or isinstance(dim, (int, Sequence))):
         raise TypeError(f"norm(): argument 'dim' must be int or tuple of ints, not {type(dim).__name__}")
-    order = float(p) if isinstance(p, Real) else 2.0
+    order: float = p if isinstance(p, int) else float(p) if isinstance(p, Real) else 2
     dims = _dims(input, dim)
     if not input.numel():
         order = _order_of_nothing(input, dims, order)

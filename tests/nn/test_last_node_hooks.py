@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+import mindtorch_v2 as ours
+
 pytest.importorskip("torch")
 
 
@@ -144,3 +146,22 @@ def test_as_in_pytorch(case: Callable[[Any], Any]) -> None:
 @pytest.mark.parametrize(("case", "quoted"), ERRORS.items())
 def test_errors_as_in_pytorch(case: Callable[[Any], Any], quoted: str) -> None:
     agree(case, quoted)
+
+
+def test_hooks_of_all_modules_are_replaced_by_none() -> None:
+    """As PyTorch's tests clear them: by assignment to the module's attributes."""
+    place = ours.nn.modules.module
+    called: list[str] = []
+    place.register_module_forward_hook(lambda module, given, out: called.append("forward"))
+    place.register_module_forward_pre_hook(lambda module, given: called.append("before"))
+    kept = dict(place._global_forward_hooks)
+    ours.nn.ReLU()(ours.ones(2))
+    place._global_forward_pre_hooks = {}
+    place._global_forward_hooks = kept
+    ours.nn.ReLU()(ours.ones(2))
+    place._global_forward_hooks = {}
+    ours.nn.ReLU()(ours.ones(2))
+    assert called == ["before", "forward", "forward"]
+    assert not place._global_forward_hooks
+    with pytest.raises(AttributeError, match="no attribute '_global_others'"):
+        place._global_others  # noqa: B018

@@ -16,7 +16,10 @@ __all__ = ["install"]
 # For operators that exist here, the lists of the two differ.
 _CONVOLUTIONS = "_convolution conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d"
 _LOWER = f"addbmm addmm baddbmm bmm {_CONVOLUTIONS} linalg_vecdot linear matmul mm prelu scaled_dot_product_attention"
-_ACCELERATOR_LOWER = f"{_LOWER} convolution addmv addr chain_matmul einsum linalg_multi_dot mv"
+_ACCELERATOR_LOWER = (
+    f"{_LOWER} convolution addmv addr chain_matmul einsum linalg_multi_dot mv "
+    "gru_cell lstm_cell rnn_relu_cell rnn_tanh_cell"
+)
 _ACCELERATOR_FLOAT32 = (
     "acos asin cdist cosh cumprod cumsum dist erfinv exp expm1 group_norm kl_div l1_loss layer_norm linalg_vector_norm "
     "log log10 log1p log2 log_softmax logsumexp mse_loss native_layer_norm nll_loss norm pow prod reciprocal renorm "

@@ -12,6 +12,7 @@ from .._functional import computed_norm, norm, root_of_square, std, var
 from .._numbers import as_element
 from .._ops import ops
 from ._arrays import as_array, as_tensor, moved
+from ._contexts import saves
 from .reduction import wrap_dim, wrap_dims
 
 _DTYPES = _core.dtypes
@@ -261,10 +262,11 @@ def linalg_vector_norm(
     return computed_norm(self, ord, dim, keepdim, dtype)
 
 
+@saves(self=0, result=1, ord="ord", dim="dim", keepdim="keepdim")
 def vector_norm_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the vector and its norm."""
-    self, ctx.order, dim, ctx.keepdim, dtype = inputs
-    ctx.dims = wrap_dims(dim, self.dim())
+    self, ctx.ord, ctx.dim, ctx.keepdim, dtype = inputs
+    ctx.dims = wrap_dims(ctx.dim, self.dim())
     ctx.dtype, ctx.wide = self.dtype, self.dtype if dtype is None else dtype
     ctx.save_for_backward(self, output)
 
@@ -277,7 +279,7 @@ def vector_norm_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     if not ctx.keepdim:
         for d in sorted(ctx.dims if self.dim() else ()):
             grad, length = grad.unsqueeze(d), length.unsqueeze(d)
-    order = float(ctx.order)
+    order = float(ctx.ord)
     found: Tensor
     if order == 0:
         found = aten.zeros_like(given)

@@ -326,12 +326,22 @@ def _alike(run: _Run) -> Iterator[list[int]]:
 
 def lists_run_on(param: Tensor) -> bool:
     """Whether a parameter's device has operators on lists, which are then used unless a step is told otherwise."""
-    return type(param) in (Tensor, Parameter) and param.device.type in _devices("cuda", "xpu", "mtia")
+    return type(param) in (Tensor, Parameter) and param.device.type in devices_of_lists()
+
+
+def devices_of_lists() -> list[str]:
+    """The device types with operators on lists."""
+    return _devices("cuda", "xpu", "mtia")
+
+
+def devices_of_fused_steps() -> list[str]:
+    """The device types on which a step can be one call for all parameters."""
+    return ["mps", *_devices("cuda", "xpu", "hpu", "cpu", "mtia")]
 
 
 def check_fused(param: Tensor) -> None:
     """Raises RuntimeError for a parameter that no fused operator can step."""
-    devices = ["mps", *_devices("cuda", "xpu", "hpu", "cpu", "mtia")]
+    devices = devices_of_fused_steps()
     if param.device.type not in devices or not param.is_floating_point():
         raise RuntimeError(
             "`fused=True` requires all the params to be floating point Tensors of supported devices: "

@@ -3,5 +3,6 @@
 from . import _cycles, _schedules
 from ._cycles import *  # noqa: F403  (schedules that rise and fall, and the one that watches a metric)
 from ._schedules import *  # noqa: F403  (factors of the rate, functions, schedules of schedules)
+from ._schedules import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 
 __all__ = [*_schedules.__all__, *_cycles.__all__]

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 _LAZY = (
+    "_foreach_utils",
     "_import_utils",
     "_python_dispatch",
     "_pytree",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from ..hooks import (
@@ -29,10 +31,35 @@ _GLOBAL: dict[str, Callable[[ModuleHooks], Any]] = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name in _GLOBAL:
-        return _GLOBAL[name](everywhere[0] if everywhere else ModuleHooks())
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+_SET: dict[str, tuple[str, ...]] = {  # what is replaced where a program assigns to one of them, mostly nothing
+    "_global_forward_hooks": ("forward",),
+    "_global_forward_pre_hooks": ("forward_pre",),
+    "_global_backward_hooks": ("node", "backward"),
+    "_global_backward_pre_hooks": ("backward_pre",),
+}
+
+
+class _WithHooks(ModuleType):
+    """This module: hooks of all modules are its attributes, read and assigned as in PyTorch."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _GLOBAL:
+            return _GLOBAL[name](everywhere[0] if everywhere else ModuleHooks())
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _SET:
+            super().__setattr__(name, value)
+        elif everywhere:
+            replaced = dict(value)
+            for which in _SET[name]:
+                hooks = getattr(everywhere[0], which)
+                kept = {key: hook for key, hook in hooks.items() if key in replaced}
+                hooks.clear()
+                hooks.update(kept)
+
+
+sys.modules[__name__].__class__ = _WithHooks
 
 
 __all__ = [
