@@ -270,3 +270,15 @@ def test_the_gradient_of_the_variance_and_the_mean() -> None:
         ("complex128", 1, 1.5, False),
     ):
         agree(lambda t, given=(dtype, dim, correction, keepdim): case(t, *given))
+
+
+@pytest.mark.parametrize("equal_nan", [True, False])
+def test_complex_numbers_without_a_value_are_close(equal_nan: bool) -> None:
+    nan, inf = float("nan"), float("inf")
+    values = [complex(nan, 0), complex(0, nan), complex(inf, nan), complex(inf, 0), complex(0, -inf), 1 + 2j]
+
+    def case(t: Any) -> Any:
+        x = t.tensor(values)
+        return t.isclose(x, x, equal_nan=equal_nan), t.isclose(x, x.flip(0), equal_nan=equal_nan)
+
+    agree(case)
