@@ -460,3 +460,12 @@ def test_grad_of_what_is_no_tensor() -> None:
         return torch.autograd.grad(Other(), Other()), seen
 
     agree(case)
+
+
+def test_parameters_of_distributions_that_are_no_tensors() -> None:
+    def case(torch: Any) -> Any:
+        log: list[Any] = []
+        utils = importlib.import_module(f"{torch.__name__}.distributions.utils")
+        return utils.broadcast_all(answering(None, log)(), torch.ones(1)), log
+
+    agree(case)
