@@ -84,7 +84,7 @@ def _native_layer_norm_default(op, input, normalized_shape, weight, bias, eps):
     )
     op.check(
         input.is_floating_point(),
-        message=f"\"native_layer_norm\" not implemented for {input.dtype}",
+        message=f'"native_layer_norm" not implemented for {input.dtype}',
         error=NotImplementedError,
     )
     value_2 = input.dtype if weight is None else weight.dtype

@@ -732,7 +732,7 @@ def _standard_gamma_grad(op, self, output):
 def _sample_dirichlet(op, self):
     """Shares of a whole along the last dimension, drawn by the concentrations self."""
     op.check(
-        self.is_floating_point(), message=f"\"dirichlet\" not implemented for {self.dtype}", error=NotImplementedError
+        self.is_floating_point(), message=f'"dirichlet" not implemented for {self.dtype}', error=NotImplementedError
     )
     op.check(self.dim() > 0)
     out = op.returns(like(self))

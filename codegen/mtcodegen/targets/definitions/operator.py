@@ -14,7 +14,7 @@ from mtcodegen.expr.nodes import BoolOp, Conditional, Name, map_children
 from mtcodegen.pycode.definitions import DefinitionEmitter
 from mtcodegen.pycode.docstrings import docstring
 from mtcodegen.pycode.imports import Imports
-from mtcodegen.pycode.literals import quoted, strings
+from mtcodegen.pycode.literals import quoted, requoted, strings
 from mtcodegen.targets.definitions import views
 from mtcodegen.targets.definitions.gradients import gradient
 from mtcodegen.targets.definitions.kernels import KEYS, choices
@@ -104,7 +104,7 @@ def _check(scope: Scope, check: Check) -> views.Check:
     emitter = scope.beside({name: name for name in names.values()})
     conditions = tuple(emitter.text(_named(expr, names)) for expr in _clauses(check.condition.expr))
     message = "".join(_part(emitter, part, names, formatted) for part in check.message)
-    message = f'{"f" if formatted else ""}"{message}"' if check.message else ""
+    message = ("f" if formatted else "") + requoted(message) if check.message else ""
     return views.Check(conditions, message, check.error, variables)
 
 
