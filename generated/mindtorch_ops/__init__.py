@@ -454,6 +454,7 @@ on_first_use(
         """,
         "parts": """
             aten::_chunk_cat:f
+            aten::_foobar:f
             aten::_unsafe_masked_index:f
             aten::_unsafe_masked_index_put_accumulate:f
             aten::_unsafe_view:f

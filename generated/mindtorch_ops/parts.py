@@ -9,6 +9,7 @@ from mindtorch_v2.library import Library
 
 __all__ = [
     "_chunk_cat",
+    "_foobar",
     "_unsafe_masked_index",
     "_unsafe_masked_index_put_accumulate",
     "_unsafe_view",
@@ -22,6 +23,16 @@ __all__ = [
 ]
 
 _lib = Library("aten", "FRAGMENT")
+
+
+@_lib.operator("_foobar(Tensor self, bool arg1=True, bool arg2=True, *, bool arg3=True) -> Tensor")
+def _foobar(op, self):
+    """A copy, whatever the other arguments are."""
+    op.python("mindtorch_v2.kernels.parts:foobar", device=("CPU", "NPU", "Meta"))
+
+    @op.gradient
+    def _(grad):
+        return {self: grad}
 
 
 @_lib.operator("split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]")

@@ -9,6 +9,7 @@ from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 
 __all__ = [
     "_chunk_cat",
+    "_foobar",
     "_unsafe_masked_index",
     "_unsafe_masked_index_put_accumulate",
     "_unsafe_view",
@@ -20,6 +21,12 @@ __all__ = [
     "split_with_sizes_copy",
     "unbind_copy",
 ]
+
+class _Foobar(OpOverload):
+    def __call__(op, self: Tensor, arg1: bool = True, arg2: bool = True, *, arg3: bool = True) -> Tensor:
+        """A copy, whatever the other arguments are."""
+
+_foobar: _Foobar
 
 class _SplitCopyTensor(OpOverload):
     def __call__(op, self: Tensor, split_size: int, dim: int = 0) -> list[Tensor]: ...

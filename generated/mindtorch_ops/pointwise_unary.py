@@ -1472,11 +1472,11 @@ def _acos_default(op, self):
     @op.gradient
     def _(grad):
         return {
-            self: -grad
-            * (
-                1
-                - (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+            self: grad
+            * -(
+                -(torch.ops.aten.conj_physical(self) if self.is_complex() else self)
                 * (torch.ops.aten.conj_physical(self) if self.is_complex() else self)
+                + 1
             ).rsqrt()
         }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
+from mindtorch_v2.library.definitions import none_of
 
 __all__ = [
     "addbmm",
@@ -106,10 +107,27 @@ def _vdot_out(op):
 @_lib.operator(
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     variants=("function", "method"),
+    device_check="ExactSame",
 )
-def _addmv_default(op):
+def _addmv_default(op, self, mat, vec, beta, alpha):
     """beta * self + alpha * mat @ vec"""
-    op.python("mindtorch_v2.kernels.products:addmv", device="any")
+    op.python("mindtorch_v2.kernels.products:addmv", device=("CPU", "NPU", "Meta"))
+
+    @op.gradient
+    def _(grad):
+        return {
+            mat: (grad if alpha == 1 else grad * alpha).outer(vec)
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical((torch.ops.aten.conj_physical(grad) * alpha).outer(vec)),
+            self: grad
+            if beta == 1
+            else grad * beta
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(torch.ops.aten.conj_physical(grad) * beta),
+            vec: mat.t().mv(grad if alpha == 1 else grad * alpha)
+            if none_of(grad.is_complex())
+            else torch.ops.aten.conj_physical(mat.t().mv(torch.ops.aten.conj_physical(grad) * alpha)),
+        }
 
 
 @_lib.operator(

@@ -40,7 +40,12 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
         mt_state.grad_off = 1
     try:
         result = run_traced(op, key, bound, keys) if show_trace else run_at(op, key, bound, keys)
-        check_types(op, result)
+        if key == KEY_PYTHON:
+            check_answer(op, bound, result)
+            if result is None and op.returns:             # there is nothing that would have a history
+                record, by_formula, inputs = 0, False, None
+        else:
+            check_types(op, result)
         if key <= KEY_BACKEND_SELECT:                     # above, Python code answers for what it does
             check_aliases(op, bound, result)
             check_unchanged(op, bound, start)
@@ -273,6 +278,8 @@ cdef object call_setup(OpOverload op, Bound* bound, FunctionCtx ctx, object outp
 cdef int mark_views(OpOverload op, Bound* bound, object result) except -1:
     """Outputs that share a declared argument's storage become views of it; several of them may not be changed in place."""
     cdef int i
+    if result is None:                                    # what a __torch_dispatch__ may answer
+        return 0
     for i in range(op.sig.count):
         if op.aliases[i].declared and op.sig.args[i].kind == ARG_TENSOR and bound.slots[i] != <PyObject*>None:
             if PyTuple_Check(result) or PyList_Check(result):
@@ -284,6 +291,31 @@ cdef int mark_views(OpOverload op, Bound* bound, object result) except -1:
                 mark_view(<Tensor>bound.slots[i], <Tensor>result)
             return 0
     return 0
+
+
+cdef int share_claims(OpOverload op, Bound* bound, object result) except -1:
+    """Wrappers that a class makes as views of a wrapper count their changes together: neither has memory that would tell."""
+    cdef int i
+    cdef Tensor source
+    for i in range(op.sig.tensor_args):
+        if op.aliases[op.sig.tensor_at[i]].declared and bound.slots[op.sig.tensor_at[i]] != <PyObject*>None:
+            source = <Tensor>bound.slots[op.sig.tensor_at[i]]
+            if only_claims(source):
+                for item in flatten_outputs(result):
+                    if isinstance(item, Tensor) and only_claims(<Tensor>item):
+                        (<Tensor>item).storage = source.storage
+            return 0
+    return 0
+
+
+cdef inline bint only_claims(Tensor t) noexcept:
+    """Whether a tensor is a wrapper of others, on a device where it has no memory."""
+    return t.keys & PYTHON != 0 and t.storage.dev is device_meta and t.dev is not device_meta
+
+
+def only_claims_memory(Tensor t not None):
+    """Whether a tensor is a wrapper of others, on a device where it has no memory."""
+    return <bint>only_claims(t)
 
 
 cdef inline void mark_view(Tensor source, Tensor view) noexcept:

@@ -495,7 +495,9 @@ cdef inline object dispatch_at(OpOverload op, int key, Bound* bound, uint64_t ke
     if key <= KEY_META and not op.composite_at >> key & 1:
         return call_backend(op, key, bound, keys)
     result = run_at(op, key, bound, keys)
-    if key != KEY_TORCH_FUNCTION:
+    if key == KEY_PYTHON:
+        check_answer(op, bound, result)
+    elif key != KEY_TORCH_FUNCTION:
         check_types(op, result)
     return result
 
@@ -551,7 +553,7 @@ cdef object run_in_python(OpOverload op, int key, Bound* bound, uint64_t keys):
     if op.table[key] != NULL:
         return (<object>op.table[key])(hook.key_set(keys), *args, **kwargs)
     if key == KEY_PYTHON and hook.python_call is not None:
-        return hook.python_call(op, args, kwargs)
+        return hook.python_call(op, args, kwargs, bound.mode & BIND_CAST != 0)
     if key == KEY_TORCH_FUNCTION and hook.overridden_call is not None:
         return hook.overridden_call(op, args, kwargs, bound.mode & BIND_METHOD != 0)
     fallback = fallback_for(op, key)      # backend keys are always tried: here it is settled whether there is one

@@ -9,7 +9,8 @@ are imported when they are first used, and what asks for theirs runs only then.
 cdef class Hooks:
     """The functions (and classes) that the core calls, each with the arguments in its comment."""
     # calls: overrides, _ops, _dispatch_keys, library
-    cdef public object python_call           # (op, args, kwargs): modes and __torch_dispatch__
+    cdef public object python_call           # (op, args, kwargs, by_name): modes and __torch_dispatch__
+    cdef public object asked_attribute       # (tensor, name, args, kwargs): an attribute that a wrapper's class answers for
     cdef public object overridden_call       # (op, args, kwargs, is_method): __torch_function__ of tensors
     cdef public object foreign_call          # (packet, args, kwargs): __torch_function__ of an object that is no tensor
     cdef public object overridden_attribute  # (descriptor, *args, **kwargs): __torch_function__ of an attribute or method

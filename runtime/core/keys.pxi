@@ -6,7 +6,8 @@ Order and meaning follow PyTorch's DispatchKey: among the keys of a call, the hi
 cdef dict KEY_BY_NAME = {
     "BackendSelect": KEY_BACKEND_SELECT, "Python": KEY_PYTHON, "Functionalize": KEY_FUNCTIONALIZE,
     "ADInplaceOrView": KEY_AD_INPLACE_OR_VIEW, "AutogradOther": KEY_AUTOGRAD_OTHER, "Tracing": KEY_TRACING,
-    "Tracer": KEY_TRACING, "Batched": KEY_BATCHED, "Autograd": ALIAS_AUTOGRAD,
+    "Tracer": KEY_TRACING, "Batched": KEY_BATCHED, "TESTING_ONLY_GenericWrapper": KEY_TESTING_WRAPPER,
+    "TESTING_ONLY_GenericMode": KEY_TESTING_MODE, "Autograd": ALIAS_AUTOGRAD,
     "CompositeImplicitAutograd": ALIAS_COMPOSITE_IMPLICIT, "CompositeExplicitAutograd": ALIAS_COMPOSITE_EXPLICIT,
     "CompositeExplicitAutogradNonFunctional": ALIAS_COMPOSITE_NON_FUNCTIONAL,
 }
@@ -40,7 +41,13 @@ cdef uint64_t TORCH_FUNCTION = <uint64_t>1 << KEY_TORCH_FUNCTION
 cdef uint64_t BATCHED = <uint64_t>1 << KEY_BATCHED
 cdef uint64_t FUNCTIONALIZE = <uint64_t>1 << KEY_FUNCTIONALIZE
 cdef uint64_t TRACING = <uint64_t>1 << KEY_TRACING
-cdef uint64_t OVERRIDES = PYTHON | TORCH_FUNCTION | BATCHED | FUNCTIONALIZE      # of a tensor's class, not of its memory
+# What a wrapper's class answers for itself, as bits of the tensor's keys at which nothing is ever registered.
+cdef uint64_t ASKED_STRIDES = <uint64_t>1 << KEY_COUNT
+cdef uint64_t ASKED_SIZES = <uint64_t>1 << (KEY_COUNT + 1)
+cdef uint64_t ASKED_DEVICE = <uint64_t>1 << (KEY_COUNT + 2)
+cdef uint64_t ASKED_LAYOUT = <uint64_t>1 << (KEY_COUNT + 3)
+cdef uint64_t ASKED = ASKED_STRIDES | ASKED_SIZES | ASKED_DEVICE | ASKED_LAYOUT
+cdef uint64_t OVERRIDES = PYTHON | TORCH_FUNCTION | BATCHED | FUNCTIONALIZE | ASKED      # of a tensor's class, not of its memory
 
 cdef extern from *:
     """

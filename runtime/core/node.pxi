@@ -248,7 +248,7 @@ cdef int accumulate(Tensor variable, object grad, Py_ssize_t references=2) excep
         elif fits and is_plain_copy(g):
             variable.grad_ = plain_copy(g)
         elif fits:
-            variable.grad_ = call1(aten("clone"), same_value(g))
+            variable.grad_ = call1(aten("clone"), g if mt_state.included & PYTHON else same_value(g))    # modes know `g`
         else:
             variable.grad_ = laid_out_as(same_value(g) if mt_state.grad_off else g, variable)
         return 0

@@ -303,7 +303,10 @@ cdef int call_step(Program p, Frame* f, Step* s, OpOverload op) except -1:
     bound.made_count = bound.mode = 0
     for i in range(s.b):
         bound.slots[i] = f.objects[p.pool[s.a + i]]
-    put(f, s.made, dispatch(op, &bound, call_keys(op, &bound)))
+    result = dispatch(op, &bound, call_keys(op, &bound))
+    if result is None and op.return_kind == ARG_TENSOR and op.returns == 1:
+        raise RuntimeError(f"{op.sig.qualname}: expected a tensor as the result, but got None: what its __torch_dispatch__ answered")
+    put(f, s.made, result)
     return 0
 
 

@@ -7,6 +7,16 @@ cdef inline int check_types(OpOverload op, object result) except -1:
     return check_each_type(op, result)
 
 
+cdef int check_answer(OpOverload op, Bound* bound, object result) except -1:
+    """As `check_types`, of what ``__torch_dispatch__`` of a class or mode returned: None is a tensor that is not there."""
+    if op.returns != 1 or op.return_kind != ARG_TENSOR or not (result is None or is_tensor(<PyObject*>result)):
+        try:
+            check_each_type(op, result)
+        except RuntimeError as error:
+            raise RuntimeError(f"Unable to cast what __torch_dispatch__ returned: {error}") from None
+    return share_claims(op, bound, result) if op.makes_views and result is not None else 0
+
+
 cdef int check_each_type(OpOverload op, object result) except -1:
     cdef Py_ssize_t i
     if op.returns == 0:

@@ -3,6 +3,10 @@
 cdef extern from "stdlib.h" nogil:
     int posix_memalign(void** out, size_t alignment, size_t size)
 
+cdef extern from "sys/mman.h" nogil:
+    int MADV_HUGEPAGE
+    int madvise(void* address, size_t length, int advice)
+
 cdef enum:
     ALIGNMENT = 64
     SMALLEST_CLASS = 6          # 64 bytes
@@ -10,6 +14,7 @@ cdef enum:
     SLAB_BYTES = 1 << 16
     LARGE_CLASS = 20            # 1 MiB: for blocks from that on, what is kept of them makes room
     LARGEST_CLASS = 26          # 64 MiB; larger blocks go straight back to the system
+    HUGE_PAGE = 1 << 21         # of x86-64, and of AArch64 with pages of 4 KiB
 
 cdef extern from *:
     """
@@ -79,6 +84,14 @@ cdef int make_room(size_t nbytes) noexcept:
     return 0
 
 
+cdef int take_pages(void** fresh, size_t nbytes) noexcept:
+    """Memory that the system gives for this once, in huge pages where it has them: a page costs more than its zeros do."""
+    cdef int status = posix_memalign(fresh, HUGE_PAGE, nbytes)
+    if status == 0:
+        madvise(fresh[0], nbytes // HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE)     # advice: it may not be taken
+    return status
+
+
 cdef inline int size_class(size_t nbytes) noexcept:
     cdef int c = SMALLEST_CLASS
     if nbytes > (<size_t>1 << SMALLEST_CLASS):
@@ -98,6 +111,7 @@ cdef class CpuAllocator(Allocator):
         cdef int c = size_class(nbytes)
         cdef FreeBlock* block
         cdef void* fresh
+        cdef int status
         if c <= LARGEST_CLASS:
             block = pool_lists[c]
             if block == NULL and c <= LARGEST_IN_SLAB and MT_POOLED:
@@ -108,7 +122,8 @@ cdef class CpuAllocator(Allocator):
                 return block
         if c >= LARGE_CLASS:
             make_room(nbytes)
-        if posix_memalign(&fresh, ALIGNMENT, (<size_t>1 << c) if c <= LARGEST_CLASS else nbytes) != 0:
+        status = posix_memalign(&fresh, ALIGNMENT, <size_t>1 << c) if c <= LARGEST_CLASS else take_pages(&fresh, nbytes)
+        if status != 0:
             raise OutOfMemoryError(f"can't allocate memory: you tried to allocate {nbytes} bytes on the CPU", nbytes)
         return fresh
 
@@ -217,7 +232,10 @@ cdef class UntypedStorage:
             take_bytes(self, bytes_given(nbytes), as_device(device))
 
     def data_ptr(self):
-        """Address of the first byte; 0 where there is none (meta, empty)."""
+        """Address of the first byte; 0 where there is none (meta, empty). Raises RuntimeError for a wrapper's."""
+        cdef UntypedStorage root = owner_storage(self)
+        if root.sharing is not None and root.sharing.claimed:
+            raise RuntimeError("data_ptr(): the tensor wraps others, by its __torch_dispatch__, and has no memory of its own")
         return <uintptr_t>self.data
 
     def nbytes(self):

@@ -45,6 +45,7 @@ def wrapper_tensor(cls, size, strides=None, dtype=None, device=None, uint64_t ex
     if strides is not None:
         shape = with_strides(shape, strides)
     t.dt, t.storage, t.dev = shape.dt, shape.storage, as_device(device)
+    shared(t.storage).claimed = True
     t.keys = device_keys(t.dev.type_code) & ~mt_state.withheld | override_keys(cls) | extra_keys
     t.born = mt_state.transform
     if storage_offset is not None:
@@ -74,6 +75,29 @@ def count_as_view(Tensor view not None, Tensor owner not None):
     if view.storage.dev is not device_meta or owner.storage.dev is not device_meta:
         raise RuntimeError("count_as_view(): only wrappers of other tensors, which have no memory of their own")
     view.storage = owner.storage
+
+
+cdef dict ASKED_BY_POLICY = {None: 0, "strides": ASKED_STRIDES, "sizes": ASKED_STRIDES | ASKED_SIZES}
+
+
+cdef uint64_t asked_keys(object policy, object device, object layout) except? 1:
+    if policy not in ASKED_BY_POLICY:
+        raise RuntimeError(f"unknown dispatch_sizes_strides_policy {policy!r}: expected 'strides' or 'sizes'")
+    cdef uint64_t keys = <uint64_t>ASKED_BY_POLICY[policy] | (ASKED_DEVICE if device else 0) | (ASKED_LAYOUT if layout else 0)
+    if keys:
+        watch_attributes()
+    return keys
+
+
+def asked(Tensor t not None):
+    """What a tensor's class answers for itself, now: some of "strides", "sizes", "device" and "layout"."""
+    cdef uint64_t keys = 0 if mt_state.excluded & PYTHON else t.keys
+    return [name for bit, name in ((ASKED_STRIDES, "strides"), (ASKED_SIZES, "sizes"), (ASKED_DEVICE, "device"),
+                                   (ASKED_LAYOUT, "layout")) if keys & <uint64_t>bit]
+
+
+cdef inline bint is_asked(Tensor t) noexcept:
+    return t.keys & ASKED != 0 and not mt_state.excluded & PYTHON
 
 
 cdef object no_subclass(object cls):

@@ -26,16 +26,21 @@ cdef class Tensor:
         """What is called with was read by ``__new__``."""
 
     @staticmethod
-    def _make_subclass(cls, Tensor data not None, require_grad=False):
-        """A tensor of the class `cls` over data's storage, outside the graph."""
+    def _make_subclass(cls, Tensor data not None, require_grad=False, *, dispatch_sizes_strides_policy=None,
+                       dispatch_device=False, dispatch_layout=False):
+        """A tensor of the class `cls` over data's storage, outside the graph; the rest as in `_make_wrapper_subclass`."""
         check_flag(require_grad, "_make_subclass(): argument 'require_grad' (position 3)")
         if not (isinstance(cls, type) and issubclass(cls, Tensor)):
             raise no_subclass(cls)
+        if data.keys & PYTHON & ~mt_state.excluded and not isinstance(data, cls) and not issubclass(cls, type(data)):
+            raise RuntimeError(f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to a "
+                               f"python object of type {_type_name(data)}: what its __torch_dispatch__ makes of detach is one")
         if require_grad and data.dt.category < CATEGORY_FLOAT:
             raise RuntimeError(f"Only Tensors of floating point and complex dtype can require gradients, got {data.dt}")
         cdef Tensor t = new_of_class(cls)
         t.dt, t.dev, t.storage, t.offset = data.dt, data.dev, data.storage, data.offset
         t.keys = data.keys & ~OVERRIDES | override_keys(cls)
+        t.keys |= asked_keys(dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
         t.born = data.born
         copy_geometry(data, t)
         set_requires_grad(t, require_grad)
@@ -43,9 +48,15 @@ cdef class Tensor:
 
     @staticmethod
     def _make_wrapper_subclass(cls, size, strides=None, storage_offset=None, memory_format=None, dtype=None, layout=None,
-                               device=None, pin_memory=False, requires_grad=False):
-        """A tensor of the class `cls` with a shape, dtype and device but no memory: what it wraps has that."""
+                               device=None, pin_memory=False, requires_grad=False, dispatch_sizes_strides_policy=None,
+                               dispatch_device=False, dispatch_layout=False):
+        """A tensor of the class `cls` with a shape, dtype and device but no memory: what it wraps has that.
+
+        The class itself answers by ``__torch_dispatch__`` for its strides (policy ``"strides"``), for its sizes, too
+        (``"sizes"``), for its device and for its layout, where it is asked to.
+        """
         cdef Tensor t = wrapper_tensor(cls, size, strides, dtype, device, 0, storage_offset)
+        t.keys |= asked_keys(dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
         set_requires_grad(t, requires_grad)
         return t
 
@@ -240,9 +251,13 @@ cdef class Tensor:
         """The same memory outside autograd, with a version count of its own."""
         if self.keys & BATCHED:
             raise RuntimeError("accessing `data` under vmap transform is not allowed")
+        cdef Tensor t
         if self.keys & OVERRIDES or tracing():
-            return call1(aten("detach"), self)
-        cdef Tensor t = shallow_copy(self)
+            t = <Tensor?>call1(aten("detach"), self)
+            if t is not None and only_claims(t) and t.storage is self.storage:
+                t.storage = alias_storage(self.storage)
+            return t
+        t = shallow_copy(self)
         t.storage = alias_storage(self.storage)
         return t
 

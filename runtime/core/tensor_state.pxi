@@ -17,8 +17,9 @@ cdef int set_requires_grad(Tensor t, bint value) except -1:
 
 def has_compatible_type(Tensor t not None, Tensor value not None):
     """Whether ``t.data = value`` is possible: both have memory, or neither has, and the same transform sees both."""
-    cdef uint64_t wrappers = OVERRIDES & ~TORCH_FUNCTION
-    return (t.dev.type_code == KEY_META) == (value.dev.type_code == KEY_META) and t.keys & wrappers == value.keys & wrappers
+    cdef uint64_t wrappers = BATCHED | FUNCTIONALIZE
+    return (t.dev.type_code == KEY_META) == (value.dev.type_code == KEY_META) and t.keys & wrappers == value.keys & wrappers \
+        and (t.storage.dev is device_meta) == (value.storage.dev is device_meta)
 
 
 cdef int set_data(Tensor t, Tensor value) except -1:

@@ -95,6 +95,10 @@ cdef int watch_getset(object descriptor) except -1:
 cdef PyObject* watched_get(PyObject* t, void* closure) except NULL:
     cdef mt_watched_getset* watched = <mt_watched_getset*>closure
     if not is_overridden(<Tensor>t):
+        if is_asked(<Tensor>t):
+            result = hook.asked_attribute(<object>t, (<object>watched.descriptor).__name__, (), {})
+            if result is not NotImplemented:
+                return new_pointer(result)
         return watched.get(t, watched.closure)
     result = hook.overridden_attribute((<object>watched.descriptor).__get__, <object>t)
     Py_INCREF(result)
@@ -117,6 +121,11 @@ cdef PyObject* call_watched(PyObject* method, PyObject** args, size_t nargsf, Py
     while watched_methods[i].method != method:
         i += 1
     if not overrides_first(args, nargsf):
+        if PyVectorcall_NARGS(nargsf) > 0 and PyObject_TypeCheck(args[0], TensorType) and is_asked(<Tensor>args[0]):
+            given, keywords = given_to(args, nargsf, kwnames)
+            result = hook.asked_attribute(given[0], (<object>method).__name__, tuple(given[1:]), keywords)
+            if result is not NotImplemented:
+                return new_pointer(result)
         return watched_methods[i].call(method, args, nargsf, kwnames)
     return ask_overrides(method, args, nargsf, kwnames)
 
@@ -126,11 +135,21 @@ cdef inline bint overrides_first(PyObject** args, size_t nargsf):
     return PyVectorcall_NARGS(nargsf) > 0 and PyObject_TypeCheck(args[0], TensorType) and is_overridden(<Tensor>args[0])
 
 
-cdef PyObject* ask_overrides(PyObject* method, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:
+cdef inline PyObject* new_pointer(object value) noexcept:
+    Py_INCREF(value)
+    return <PyObject*>value
+
+
+cdef tuple given_to(PyObject** args, size_t nargsf, PyObject* kwnames):
+    """The arguments of a call, positional ones and by keyword."""
     cdef Py_ssize_t count = PyVectorcall_NARGS(nargsf), i
     given = [<object>args[i] for i in range(count)]
     names = () if kwnames == NULL else <object>kwnames
-    keywords = {name: <object>args[count + n] for n, name in enumerate(names)}
+    return given, {name: <object>args[count + n] for n, name in enumerate(names)}
+
+
+cdef PyObject* ask_overrides(PyObject* method, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:
+    given, keywords = given_to(args, nargsf, kwnames)
     result = hook.overridden_attribute(<object>method, *given, **keywords)
     Py_INCREF(result)
     return <PyObject*>result

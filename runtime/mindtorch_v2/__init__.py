@@ -16,6 +16,7 @@ from . import (  # noqa: F401  (these fill the hooks of the core)
     _tensor_compat,
     _tensor_methods,
     _tensor_protocols,
+    _wrapper_geometry,
     autograd,
     library,
     overrides,
@@ -40,6 +41,7 @@ from ._core import (
     set_default_dtype,
 )
 from ._creation import *  # noqa: F403  (the functions that make tensors, listed in its __all__)
+from ._dispatch_keys import DispatchKey as DispatchKey
 from ._functional import *  # noqa: F403  (functions composed of operators, listed in its __all__)
 from ._generators import Generator, default_generator
 from ._legacy_types import *  # noqa: F403  (FloatTensor, LongTensor, ...)
@@ -299,5 +301,7 @@ def _load_operators() -> None:
 
 
 _load_operators()
+
+Storage = TYPED["FloatStorage"]  # as PyTorch calls it
 
 from .autograd import _detach  # noqa: E402, F401  (kernels by hand, of operators that are loaded by now)

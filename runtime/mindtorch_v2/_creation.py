@@ -66,6 +66,14 @@ def _sizes(size: tuple[Any, ...]) -> Any:
     return size[0] if len(size) == 1 and not hasattr(type(size[0]), "__index__") else size
 
 
+def _told(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a creation function as modes see them: with the device of a new one, and that it is not pinned."""
+    settled: dict[str, Any] = {"pin_memory": False}
+    if not name.endswith("_like"):
+        settled["device"] = _core.get_default_device()
+    return {**settled, **{option: value for option, value in options.items() if value is not None}}
+
+
 def _finished(result: Tensor, requires_grad: bool) -> Tensor:
     if requires_grad:
         result.requires_grad = True
@@ -89,6 +97,8 @@ def _sized(name: str) -> Callable[..., Tensor]:
         sizes = options.pop("size") if not size and "size" in options else _sizes(size)
         if options.get("out") is not None:
             return _into(name, (sizes,), options)
+        if stacks.dispatch:
+            options = _told(name, options)
         if drawn and hooks.drawn is not None:
             return _finished(hooks.drawn(make, sizes, options), requires_grad)
         made: Tensor = make(sizes, **options)
@@ -127,7 +137,7 @@ def with_options(name: str, called: str = "") -> Callable[..., Tensor]:
                 del options["dtype"]
             if options.get("out") is not None:
                 return _into(name, args, options)
-        made: Tensor = getattr(ops.aten, name)(*args, **options)
+        made: Tensor = getattr(ops.aten, name)(*args, **(_told(name, options) if stacks.dispatch else options))
         return _finished(made, requires_grad) if requires_grad else made
 
     function.__name__ = function.__qualname__ = called or name

@@ -119,6 +119,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     import numpy as np
 
     check_flag("numpy", "force", force)
+    _refuse_subclass("numpy", self)
     if _core.is_tracing():
         array: np.ndarray[Any, Any] = hooks.left("NumPy array", lambda: numpy(self, force=force))
         return array
@@ -128,8 +129,15 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     return np.asarray(_core.as_memoryview(source))
 
 
+def _refuse_subclass(name: str, tensor: Tensor) -> None:
+    """Raises RuntimeError for what has its values in other tensors, of which its ``__torch_dispatch__`` alone knows."""
+    if _core.only_claims_memory(tensor):
+        raise RuntimeError(f".{name}() is not supported for tensor subclasses.")
+
+
 def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers; a number for a tensor without dimensions."""
+    _refuse_subclass("tolist", self)
     if _core.is_tracing():
         return hooks.left("list", lambda: tolist(self))
     if self.dim() and self.shape[0] == 0 and not self.is_meta:
@@ -322,8 +330,9 @@ _CONVERSIONS = {"to": (), **{name: (_core.dtypes[target],) for name, target in _
 
 
 def layout_of(self: Tensor) -> layout:
-    """How the elements are kept: ``torch.strided``, as of all tensors here."""
-    return strided
+    """How the elements are kept: ``torch.strided``, as of all tensors here, or what a wrapper's class says."""
+    answer = _core.hooks.asked_attribute(self, "layout", (), {}) if _core.asked(self) else NotImplemented
+    return strided if answer is NotImplemented else answer
 
 
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:

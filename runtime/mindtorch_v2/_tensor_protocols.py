@@ -106,13 +106,46 @@ def deepcopy(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
     if id(tensor) in memo:
         found: Tensor = memo[id(tensor)]
         return found
-    wraps = _core.defines_dispatch(type(tensor))  # what has its memory in other tensors
-    data = tensor.detach().clone() if wraps else _over_copied_memory(tensor.detach(), memo)
-    result: Tensor = Tensor._make_subclass(type(tensor), data, tensor.requires_grad)
+    result = _copy_of_class(tensor, memo)
     memo[id(tensor)] = result
     if tensor.grad is not None:
         result.grad = copy.deepcopy(tensor.grad, memo)
-    return _with_attributes(result, {name: copy.deepcopy(value, memo) for name, value in vars(tensor).items()})
+    return _with_attributes(result, {name: copy.deepcopy(value, memo) for name, value in attributes(tensor).items()})
+
+
+def _copy_of_class(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
+    """A leaf of the same class over a copy of the memory. Raises RuntimeError where the class makes none of its own."""
+    if _core.defines_dispatch(type(tensor)):  # what has its memory in other tensors
+        grad = _core.set_grad_enabled_(False)
+        try:
+            result: Tensor = tensor.clone()
+        finally:
+            _core.set_grad_enabled_(grad)
+        _require_class(tensor, result, "wrapper subclasses", "clone() and for which cloning")
+        result.requires_grad = tensor.requires_grad
+        return result
+    if type(tensor) is not Tensor:
+        how = "new_empty() and for which that function"
+        _require_class(tensor, tensor.new_empty([]), "non-wrapper subclasses", how)
+    made: Tensor = Tensor._make_subclass(type(tensor), _over_copied_memory(tensor.detach(), memo), tensor.requires_grad)
+    return made
+
+
+def _require_class(tensor: Tensor, made: Tensor, kind: str, how: str) -> None:
+    if type(made) is not type(tensor):
+        raise RuntimeError(
+            f"__deepcopy__() of {kind} works for types that implement {how} returns another instance of the same "
+            f"subclass, but that of {type(tensor).__name__} returned {type(made).__name__}: implement it, or "
+            "__deepcopy__()"
+        )
+
+
+def attributes(tensor: Tensor) -> dict[str, Any]:
+    """What a tensor of a subclass has beside its values: its ``__dict__`` and its slots."""
+    import copyreg
+
+    slots: list[str] = copyreg._slotnames(type(tensor))  # type: ignore[attr-defined]
+    return {**vars(tensor), **{name: getattr(tensor, name) for name in slots if hasattr(tensor, name)}}
 
 
 def _over_copied_memory(data: Tensor, memo: dict[Any, Any]) -> Tensor:

@@ -243,10 +243,35 @@ def _get_current_function_mode() -> TorchFunctionMode | None:
     return stacks.function[-1] if stacks.function else None
 
 
-def _dispatch(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What the Python key runs: the innermost mode, else the ``__torch_dispatch__`` of the arguments' classes."""
-    args, kwargs = _without_defaults(op, args, kwargs)
-    types = _overriding_types(args, kwargs, "__torch_dispatch__")
+def _dispatch(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], by_name: bool) -> Any:
+    """What the Python key runs: the innermost mode, else the ``__torch_dispatch__`` of the arguments' classes.
+
+    ``by_name`` is whether the overload was called by its own name.
+    """
+    if not by_name and op._schema.overload in _OVERLOADS_OF_NUMBERS:
+        op, args, kwargs = _of_tensors(op, args, kwargs)
+    args, kwargs = without_defaults(op, args, kwargs)
+    return ask_dispatch(f"torch._ops.{op}", op, args, kwargs)
+
+
+_OVERLOADS_OF_NUMBERS = {"Scalar": "Tensor", "Scalar_mode": "Tensor_mode"}
+_TAKE_NUMBERS = frozenset(("add", "sub", "mul", "div", "add_", "sub_", "mul_", "div_"))
+
+
+def _of_tensors(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """``x + 2`` as PyTorch calls it: the overload of two tensors, which takes the number for one."""
+    if op.namespace != "aten" or op._schema.name not in _TAKE_NUMBERS:
+        return op, args, kwargs
+    other = getattr(op.overloadpacket, _OVERLOADS_OF_NUMBERS[op._schema.overload])
+    given = {**{argument.name: value for argument, value in zip(op._schema.arguments, args, strict=False)}, **kwargs}
+    positional = tuple(given[argument.name] for argument in other._schema.positional)
+    return other, positional, {argument.name: given[argument.name] for argument in other._schema.kwarg_only}
+
+
+def ask_dispatch(name: str, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the innermost mode, or the first of the arguments that does not decline, answers to a call of ``name``."""
+    found = _overriding(args, kwargs, "__torch_dispatch__")
+    types = tuple(map(type, found))
     asked: list[Any] = []
     if stacks.dispatch:
         with without_innermost(stacks.dispatch) as mode:
@@ -258,20 +283,20 @@ def _dispatch(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         if result is not NotImplemented:
             return result
         asked.append(mode)
-    for cls in types:
+    for cls, value in zip(types, found, strict=True):
         rule = dispatch_rules.get((op, cls))
         if rule is not None:
             return rule(cls, op, types, args, kwargs)
-        result = cls.__torch_dispatch__(op, types, args, kwargs)  # type: ignore[attr-defined]
+        result = value.__torch_dispatch__(op, types, args, kwargs)  # of the value: it may be a plain method
         if result is not NotImplemented:
             return result
         asked.append(cls)
-    raise _nobody_answered(f"torch._ops.{op}", "__torch_dispatch__", asked)
+    raise _nobody_answered(name, "__torch_dispatch__", asked)
 
 
 def _override(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], is_method: bool) -> Any:
     """What runs for ``__torch_function__``: the innermost mode, else that of the arguments' classes."""
-    args, kwargs = _without_defaults(op, args, kwargs)
+    args, kwargs = without_defaults(op, args, kwargs)
     packet = getattr(_packets(op.namespace), op._schema.name)
     method = getattr(Tensor, op._schema.name, None) if is_method else None
     return _override_call(packet, args, kwargs, method if isinstance(method, (OpOverloadPacket, TupleForm)) else None)
@@ -333,15 +358,20 @@ def _function_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Types:
 
 def _overriding_types(args: tuple[Any, ...], kwargs: dict[str, Any], method: str) -> Types:
     """Classes of the arguments that define a method, subclasses before their bases, each once."""
-    found: list[type] = []
+    return tuple(map(type, _overriding(args, kwargs, method)))
+
+
+def _overriding(args: tuple[Any, ...], kwargs: dict[str, Any], method: str) -> list[Any]:
+    """The first argument of each of `_overriding_types`."""
+    found: list[Any] = []
     for value in _flat((*args, *kwargs.values())):
         cls = type(value)
         handler = getattr(cls, method, None)
-        if cls is Tensor or cls in found or handler is None or handler in _DISABLED:
+        if cls is Tensor or handler is None or handler in _DISABLED or any(type(other) is cls for other in found):
             continue
-        at = next((i for i, other in enumerate(found) if issubclass(cls, other)), len(found))
-        found.insert(at, cls)
-    return tuple(found)
+        at = next((i for i, other in enumerate(found) if issubclass(cls, type(other))), len(found))
+        found.insert(at, value)
+    return found
 
 
 def _flat(values: tuple[Any, ...]) -> Iterator[Any]:
@@ -352,7 +382,7 @@ def _flat(values: tuple[Any, ...]) -> Iterator[Any]:
             yield value
 
 
-def _without_defaults(
+def without_defaults(
     op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments as a caller would write them: without those, at the end or by keyword, that equal their default."""

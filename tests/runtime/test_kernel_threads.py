@@ -52,9 +52,21 @@ def calls() -> dict[str, Call]:
         out = functional.layer_norm(leaf, (400,), weight, weight)
         return torch.autograd.grad(out.square().sum(), (leaf, weight))
 
-    def of_convolution() -> Any:
-        given = [t.detach().requires_grad_() for t in (image, filters)]
-        return torch.autograd.grad(functional.conv2d(*given, padding=1).square().sum(), given)
+    def both_ways(call: Call, *tensors: Any) -> Call:
+        """A call's gradients by copies of the tensors."""
+
+        def run() -> Any:
+            given = [t.detach().clone().requires_grad_() for t in tensors]
+            return torch.autograd.grad(call(*given).square().sum(), given)
+
+        return run
+
+    def of_convolution(images: int, stride: int = 1, groups: int = 1) -> Call:
+        return both_ways(
+            lambda x, w: functional.conv2d(x, w, None, stride, 1, groups=groups),
+            image[:images],
+            filters[:, : 8 // groups],
+        )
 
     def of_attention() -> Any:
         given = [heads.detach().requires_grad_() for _ in range(3)]
@@ -73,10 +85,24 @@ def calls() -> dict[str, Call]:
         "rows": lambda: x.sum(1),
         "columns": lambda: x.mean(0),
         "places": lambda: x.argmax(1),
+        "columns of doubles": lambda: x.double()[:, :800].prod(0),
+        "places in columns": lambda: torch.stack([x.argmax(0), x.t().argmin(1)]),
         "product": lambda: x @ x.t(),
         "tall product": lambda: x.t() @ x[:, :50],
         "batches": lambda: heads @ heads.transpose(2, 3),
-        "convolution": of_convolution,
+        "convolution": of_convolution(2),
+        "convolution of one image": of_convolution(1),
+        "convolution of half": of_convolution(1, stride=2),
+        "convolution in groups": of_convolution(1, groups=4),
+        "convolution of each channel": both_ways(
+            lambda x, w: functional.conv2d(x, w, groups=8), image[:1], torch.randn(8, 1, 5, 5)
+        ),
+        "pooling": both_ways(lambda x: functional.max_pool2d(x, 3, 2, 1), image[:1]),
+        "pooling of one map": lambda: functional.max_pool2d(x[None], 3),
+        "embedding": both_ways(lambda table: functional.embedding(at % 50, table), x),
+        "bags": lambda: functional.embedding_bag(at.view(50, 10), x, mode="mean"),
+        "permuted": lambda: heads.permute(2, 1, 0, 3).contiguous(),
+        "a fill": lambda: torch.full((700, 400), 3.0).clone(),
         "attention": of_attention,
         "layer norm": gradients,
         "rows of a table": lambda: torch.index_select(x, 0, at),

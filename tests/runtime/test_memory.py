@@ -351,3 +351,10 @@ def test_memory_that_is_kept_makes_room_for_more(child_env: dict[str, str]) -> N
         "assert memory('VmHWM') - started < 300, memory('VmHWM') - started\n"
     )
     subprocess.run([sys.executable, "-c", code], env=child_env, check=True)
+
+
+def test_large_memory_begins_with_a_huge_page() -> None:
+    """So that the system can give all of it in such, where one costs less than 512 small ones."""
+    large = torch.zeros((65 << 20) + 3, dtype=torch.uint8)
+    assert large.data_ptr() % (2 << 20) == 0
+    assert large[-1].item() == 0

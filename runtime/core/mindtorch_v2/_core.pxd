@@ -36,6 +36,7 @@ cdef enum:                     # dispatch keys: bit positions by rising priority
     KEY_AUTOCAST_CPU                                         # and of the other backends but Meta, in their order
     KEY_AUTOCAST_LAST = KEY_AUTOCAST_CPU + KEY_PRIVATE3 - KEY_CPU
     KEY_BATCHED
+    KEY_TESTING_WRAPPER, KEY_TESTING_MODE                    # of no tensor: programs, and tests, give them fallbacks
     KEY_TORCH_FUNCTION                                       # __torch_function__ overrides; above all, never registered
     KEY_COUNT
     # aliases: a registration under one of these stands for several keys
@@ -75,6 +76,7 @@ cdef class Sharing:
     cdef object owner                  # of memory that is not the storage's own
     cdef size_t room                   # bytes that `data` has, or had before it was freed
     cdef int64_t lent                  # how many arrays, memoryviews and borrowed storages hold the address
+    cdef bint claimed                  # it stands for the memory of a wrapper, which has none
     cdef bint alias                    # the storage shows the memory of `owner`, another one, with a version of its own
     cdef PyObject* aliases             # borrowed: the first of the aliases of this storage
     cdef PyObject* next_alias          # of an alias: the next one of the same owner

@@ -116,6 +116,24 @@ struct Patches {
 
   int64_t row() const { return g->stride[2] * extent[2]; }
 
+  // One row of a channel with its padding.
+  void copy_row(int64_t at, const T* input) {
+    const int64_t y = at % extent[1] - g->padding[1], z = at / extent[1] % extent[0] - g->padding[0];
+    const int64_t c = at / extent[1] / extent[0], step = g->stride[2], left = g->padding[2];
+    T* to = copy.get() + at * row();
+    std::fill_n(to, row(), T(0));
+    if (y < 0 || y >= g->size[1] || z < 0 || z >= g->size[0]) return;
+    input += ((c * g->size[0] + z) * g->size[1] + y) * g->size[2];
+    if (step == 1) {
+      std::memcpy(to + left, input, size_t(g->size[2]) * sizeof(T));
+      return;
+    }
+    for (int64_t first = 0; first < std::min(step, g->size[2]); ++first) {
+      T* phase = to + (first + left) % step * extent[2] + (first + left) / step;
+      for (int64_t x = first; x < g->size[2]; x += step) *phase++ = input[x];
+    }
+  }
+
   // Takes the channels in; false where there is no memory.
   bool take(const Geometry& geometry, const T* input) {
     g = &geometry;
@@ -124,21 +142,15 @@ struct Patches {
     const int64_t step = g->stride[2];
     extent[2] = up(extent[2], step);
     const int64_t plane = extent[0] * extent[1] * row();
-    copy.reset(new (std::nothrow) T[size_t(g->channels * plane + kWidest)]());
+    const int64_t total = g->channels * plane;
+    copy.reset(new (std::nothrow) T[size_t(total + kWidest)]);
     shifts.reset(new (std::nothrow) int64_t[size_t(lines)]);
     if (!copy || !shifts) return false;
-    for (int64_t at = 0; at < g->channels * g->size[0] * g->size[1]; ++at, input += g->size[2]) {
-      const int64_t y = at % g->size[1], z = at / g->size[1] % g->size[0], c = at / g->size[1] / g->size[0];
-      T* to = copy.get() + c * plane + ((z + g->padding[0]) * extent[1] + y + g->padding[1]) * row();
-      if (step == 1) {
-        std::memcpy(to + g->padding[2], input, size_t(g->size[2]) * sizeof(T));
-        continue;
-      }
-      for (int64_t first = 0; first < std::min(step, g->size[2]); ++first) {
-        T* phase = to + (first + g->padding[2]) % step * extent[2] + (first + g->padding[2]) / step;
-        for (int64_t x = first; x < g->size[2]; x += step) *phase++ = input[x];
-      }
-    }
+    std::fill_n(copy.get() + total, kWidest, T(0));
+    parallel(total / row(), rows_grain(row()), [&](int64_t first, int64_t last) -> int {
+      for (; first < last; ++first) copy_row(first, input);
+      return MT_OK;
+    });
     for (int64_t line = 0; line < lines; ++line) {
       const int64_t tap = line % g->taps(), x = tap % g->kernel[2] * g->dilation[2];
       const int64_t z = tap / (g->kernel[1] * g->kernel[2]) * g->dilation[0];
@@ -233,10 +245,13 @@ int input_gradient(const Geometry& g, T* input, const T* filters, const T* outpu
   const int64_t taps = g.taps();
   std::unique_ptr<T[]> memory(new (std::nothrow) T[size_t(g.channels * g.filters * taps)]);
   if (!memory) return MT_ERROR_MEMORY;
-  for (int64_t c = 0; c < g.channels; ++c)
-    for (int64_t f = 0; f < g.filters; ++f)
-      for (int64_t tap = 0; tap < taps; ++tap)
-        memory[size_t((c * g.filters + f) * taps + tap)] = filters[(f * g.channels + c) * taps + taps - 1 - tap];
+  parallel(g.channels, rows_grain(g.filters * taps), [&](int64_t first, int64_t last) -> int {
+    for (int64_t c = first; c < last; ++c)
+      for (int64_t f = 0; f < g.filters; ++f)
+        for (int64_t tap = 0; tap < taps; ++tap)
+          memory[size_t((c * g.filters + f) * taps + tap)] = filters[(f * g.channels + c) * taps + taps - 1 - tap];
+    return MT_OK;
+  });
   return forward(turned, output, memory.get(), input);
 }
 
@@ -278,14 +293,24 @@ struct Direct {
   }
 };
 
-// One group of one image, added to what is asked for.
+// c += a @ b, in which no part of c differs from the same part of a larger one.
 template <class T>
-int group(const Geometry& g, What what, T* input, T* weight, T* output) {
+int multiply(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c) {
+  if constexpr (std::is_floating_point_v<T>) return blocked_product<T>(size, a, b, c);
+  return product<T>(size, a, b, c, 1);  // integers have no order
+}
+
+// The part of one group of one image that `some` of its channels have, added to what is asked for; `input` and `weight` begin
+// with the first of them.
+template <class T>
+int channels_of_group(const Geometry& g, int64_t some, What what, T* input, T* weight, T* output) {
   static const auto gather = PerIsa<Gather<T>, const Geometry*, const T*, T*, int64_t, int64_t>::pick();
   static const auto scatter = PerIsa<Scatter<T>, const Geometry*, T*, const T*, int64_t, int64_t>::pick();
-  const int64_t lines = g.channels * g.taps(), positions = g.positions(), width = g.out[2];
+  Geometry part = g;
+  part.channels = some;
+  const int64_t all_lines = g.channels * g.taps(), lines = some * g.taps(), positions = g.positions(), width = g.out[2];
   const bool as_it_is = g.is_pointwise();
-  const int64_t fitting = kColumnBytes / int64_t(sizeof(T)) / std::max<int64_t>(1, lines * width);
+  const int64_t fitting = kColumnBytes / int64_t(sizeof(T)) / std::max<int64_t>(1, all_lines * width);
   const int64_t block = as_it_is ? g.rows() : std::clamp<int64_t>(fitting, 1, g.rows());
   std::unique_ptr<T[]> memory;
   if (!as_it_is) {
@@ -299,19 +324,31 @@ int group(const Geometry& g, What what, T* input, T* weight, T* output) {
     int status;
     if (what == kInputGradient) {  // columns += weight.T @ out
       if (!as_it_is) std::fill_n(columns, lines * count, T(0));
-      status = product<T>({lines, count, g.filters}, {weight, 1, lines}, {out, positions, 1}, {columns, count, 1}, 1);
-      if (!as_it_is) scatter(&g, input, columns, begin, end);
+      status = multiply<T>({lines, count, g.filters}, {weight, 1, all_lines}, {out, positions, 1}, {columns, count, 1});
+      if (!as_it_is) scatter(&part, input, columns, begin, end);
     } else {
-      if (!as_it_is) gather(&g, input, columns, begin, end);
+      if (!as_it_is) gather(&part, input, columns, begin, end);
       if (what == kOutput)  // out += weight @ columns
-        status = product<T>({g.filters, count, lines}, {weight, lines, 1}, {columns, count, 1}, {out, positions, 1}, 1);
+        status = multiply<T>({g.filters, count, lines}, {weight, all_lines, 1}, {columns, count, 1}, {out, positions, 1});
       else  // weight += out @ columns.T
-        status = product<T>({g.filters, lines, count}, {out, positions, 1}, {columns, 1, count}, {weight, lines, 1}, 1);
+        status = multiply<T>({g.filters, lines, count}, {out, positions, 1}, {columns, 1, count}, {weight, all_lines, 1});
     }
     if (status) return status;
     if (mt_interrupted()) return MT_ERROR_INTERRUPTED;
   }
   return MT_OK;
+}
+
+// One group of one image, added to what is asked for. Gradients are cut by channels, of which each has its own, and their patches
+// with them; where there are no patches, or few channels, the product is cut instead.
+template <class T>
+int group(const Geometry& g, What what, T* input, T* weight, T* output) {
+  const bool by_channels = what != kOutput && !g.is_pointwise() && taken_whole(g.channels);
+  const int64_t each = g.positions() * g.filters * g.taps();
+  const int64_t grain = by_channels ? even_grain(g.channels, rows_grain(each)) : g.channels;
+  return parallel(g.channels, grain, [&](int64_t first, int64_t last) -> int {
+    return channels_of_group(g, last - first, what, input + first * g.plane(), weight + first * g.taps(), output);
+  });
 }
 
 template <class T>
@@ -327,28 +364,23 @@ template <class T>
 int convolve(const Geometry& g, What what, void* input_, void* weight_, void* output_) {
   static const auto direct = PerIsa<Direct<T>, const Geometry*, What, T*, T*, T*>::pick();
   const int64_t positions = g.positions();
-  const auto image = [&](int64_t n) -> int {
-    for (int64_t k = 0; k < g.groups; ++k) {
-      T* input = static_cast<T*>(input_) + (n * g.groups + k) * g.channels * g.plane();
-      T* weight = static_cast<T*>(weight_) + k * g.filters * g.channels * g.taps();
-      T* output = static_cast<T*>(output_) + (n * g.groups + k) * g.filters * positions;
-      if (g.channels <= kFewChannels && g.filters <= kFewChannels) {
-        for (int64_t f = 0; f < g.filters; ++f)
-          for (int64_t c = 0; c < g.channels; ++c)
-            direct(&g, what, input + c * g.plane(), weight + (f * g.channels + c) * g.taps(), output + f * positions);
-        if (mt_interrupted()) return MT_ERROR_INTERRUPTED;
-      } else if (int status = one_group(g, what, input, weight, output)) {
-        return status;
-      }
-    }
-    return MT_OK;
+  const auto one = [&](int64_t image, int64_t k) -> int {
+    T* input = static_cast<T*>(input_) + (image * g.groups + k) * g.channels * g.plane();
+    T* weight = static_cast<T*>(weight_) + k * g.filters * g.channels * g.taps();
+    T* output = static_cast<T*>(output_) + (image * g.groups + k) * g.filters * positions;
+    if (g.channels > kFewChannels || g.filters > kFewChannels) return one_group(g, what, input, weight, output);
+    for (int64_t f = 0; f < g.filters; ++f)
+      for (int64_t c = 0; c < g.channels; ++c)
+        direct(&g, what, input + c * g.plane(), weight + (f * g.channels + c) * g.taps(), output + f * positions);
+    return mt_interrupted() ? MT_ERROR_INTERRUPTED : MT_OK;
   };
-  // Images side by side, but for the gradient of the filters, which all of them add to: there the products are cut.
-  const int64_t cost = positions * g.groups * g.filters * g.channels * g.taps();
-  const bool together = what != kWeightGradient && g.batch >= threads();
-  return parallel(g.batch, together ? rows_grain(cost) : g.batch, [&](int64_t first, int64_t last) -> int {
+  // The groups of images side by side, but where all images add to one gradient, that of the filters: there only groups are.
+  const int64_t images = what == kWeightGradient ? g.batch : 1, pieces = g.batch / images * g.groups;
+  const int64_t cost = images * positions * g.filters * g.channels * g.taps();
+  return parallel(pieces, taken_whole(pieces) ? rows_grain(cost) : pieces, [&](int64_t first, int64_t last) -> int {
     for (; first < last; ++first)
-      if (int status = image(first)) return status;
+      for (int64_t i = 0; i < images; ++i)
+        if (int status = one(first / g.groups + i, first % g.groups)) return status;
     return MT_OK;
   });
 }

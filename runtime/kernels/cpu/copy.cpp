@@ -38,19 +38,9 @@ int copy_transposed(const Walk<2>& walk, CastFn cast) {
   return MT_OK;
 }
 
-int copy(const mt_tensor* src, const mt_tensor* dst) {
-  const mt_tensor* operands[] = {dst, src};
-  const CastFn cast = cast_fn(dst->dtype, src->dtype);
+// Of the last two dimensions the runs, at fixed distances.
+int copy_runs(const Walk<2>& walk, CastFn cast) {
   Pace pace;
-  if (same_shape(src, dst) && is_contiguous(src) && is_contiguous(dst))
-    return copy_run(cast, static_cast<char*>(dst->data), 1, static_cast<const char*>(src->data), 1, dst->itemsize,
-                    src->itemsize, numel(dst), pace);
-  Walk<2> walk;
-  if (int status = walk.init(operands)) return status;
-  if (walk.numel == 0) return MT_OK;
-  if (is_transposed(walk)) return copy_transposed(walk, cast);
-  if (walk.ndim == 0) return cast(walk.data[0], 1, walk.data[1], 1, 1);
-  // Of the last two dimensions the runs, at fixed distances.
   Cursor cursor;
   const int inner = walk.ndim - 1;
   const int64_t run = walk.shape[inner], runs = inner > 0 ? walk.shape[inner - 1] : 1;
@@ -66,6 +56,48 @@ int copy(const mt_tensor* src, const mt_tensor* dst) {
     cursor.advance(walk, run * runs);
   }
   return MT_OK;
+}
+
+// Whether no byte is of both operands, so that it does not matter what is copied first.
+bool is_apart(const Walk<2>& walk) {
+  const char *low[2], *high[2];
+  for (int k = 0; k < 2; ++k) {
+    low[k] = walk.data[k];
+    high[k] = walk.data[k] + walk.itemsize[k];
+    for (int d = 0; d < walk.ndim; ++d) {
+      const int64_t length = (walk.shape[d] - 1) * walk.strides[k][d] * walk.itemsize[k];
+      (length < 0 ? low : high)[k] += length;
+    }
+  }
+  return high[0] <= low[1] || high[1] <= low[0];
+}
+
+// The part of a walk that indices from `first` to `last` of its outermost dimension have.
+Walk<2> part_of(const Walk<2>& walk, int64_t first, int64_t last) {
+  Walk<2> part = walk;
+  for (int k = 0; k < 2; ++k) part.data[k] += first * walk.strides[k][0] * walk.itemsize[k];
+  part.numel = walk.numel / walk.shape[0] * (last - first);
+  part.shape[0] = last - first;
+  return part;
+}
+
+int copy(const mt_tensor* src, const mt_tensor* dst) {
+  const mt_tensor* operands[] = {dst, src};
+  const CastFn cast = cast_fn(dst->dtype, src->dtype);
+  if (same_shape(src, dst) && is_contiguous(src) && is_contiguous(dst) && numel(dst) <= kGrain) {
+    Pace pace;
+    return copy_run(cast, static_cast<char*>(dst->data), 1, static_cast<const char*>(src->data), 1, dst->itemsize,
+                    src->itemsize, numel(dst), pace);
+  }
+  Walk<2> walk;
+  if (int status = walk.init(operands)) return status;
+  if (walk.numel == 0) return MT_OK;
+  if (walk.ndim == 0) return cast(walk.data[0], 1, walk.data[1], 1, 1);
+  const auto whole = is_transposed(walk) ? copy_transposed : copy_runs;
+  const int64_t length = walk.shape[0];
+  return parallel(length, is_apart(walk) ? rows_grain(walk.numel / length) : length, [&](int64_t first, int64_t last) -> int {
+    return last - first == length ? whole(walk, cast) : whole(part_of(walk, first, last), cast);
+  });
 }
 
 template <class T>

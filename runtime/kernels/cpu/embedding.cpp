@@ -3,9 +3,14 @@
 #include <limits>
 
 #include "tensor.h"
+#include "threads.h"
 
 namespace mt {
 namespace {
+
+// Rows of a table that gradients are added to are dealt out to threads: as many as lie together, to one of so many shares. Rows
+// that are used often lie together, too, as those of frequent words do.
+constexpr int64_t kTogether = 16, kShares = 64;
 
 enum Mode { kSum, kMean, kMax };
 
@@ -20,12 +25,13 @@ struct Bags {
 
 template <class T>
 struct SumBags {
-  MT_INLINE static int run(const Bags* b) {
+  // The bags from `first` to `last`.
+  MT_INLINE static int run(const Bags* b, int64_t first, int64_t last) {
     const int64_t width = b->weight->shape[1];
     const T* weight = static_cast<const T*>(b->weight->data);
     const T* factors = static_cast<const T*>(b->factors);
     Pace pace;
-    for (int64_t bag = 0; bag < b->out->shape[0]; ++bag) {
+    for (int64_t bag = first; bag < last; ++bag) {
       T* out = static_cast<T*>(b->out->data) + bag * width;
       int64_t* largest = b->largest == nullptr ? nullptr : b->largest + bag * width;
       int64_t count = 0;
@@ -66,12 +72,14 @@ struct Adding {
 
 template <class T>
 struct AddRows {
-  MT_INLINE static int run(const Adding* a) {
+  // The shares from `first` to `last`: each thread sees all indices, so that the order in which a row is added to is theirs.
+  MT_INLINE static int run(const Adding* a, int64_t first, int64_t last) {
     const int64_t width = a->grad->shape[1];
     Pace pace;
     for (int64_t i = 0; i < a->grad->shape[0]; ++i) {
       const int64_t index = a->indices[i];
-      if (index == a->padding) continue;
+      const int64_t share = index / kTogether % kShares;
+      if (index == a->padding || share < first || share >= last) continue;
       const T* grad = static_cast<const T*>(a->grad->data) + i * width;
       T* out = static_cast<T*>(a->out->data) + index * width;
       if (a->counts == nullptr) {
@@ -94,17 +102,15 @@ bool are_within(const int64_t* indices, int64_t n, int64_t rows) {
 
 bool is_table(const mt_tensor* t) { return t->ndim == 2 && is_contiguous(t); }
 
+// Runs a body over parts of a range that are not below `grain`.
 template <template <class> class Body, class Work>
-int run(int32_t dtype, const Work& work) {
-  if (dtype == MT_F32) {
-    static const auto fn = PerIsa<Body<float>, const Work*>::pick();
-    return fn(&work);
-  }
-  if (dtype == MT_F64) {
-    static const auto fn = PerIsa<Body<double>, const Work*>::pick();
-    return fn(&work);
-  }
-  return MT_ERROR_DTYPE;
+int run(int32_t dtype, const Work& work, int64_t n, int64_t grain) {
+  using Fn = int (*)(const Work*, int64_t, int64_t);
+  static const Fn of_f32 = PerIsa<Body<float>, const Work*, int64_t, int64_t>::pick();
+  static const Fn of_f64 = PerIsa<Body<double>, const Work*, int64_t, int64_t>::pick();
+  if (dtype != MT_F32 && dtype != MT_F64) return MT_ERROR_DTYPE;
+  const Fn fn = dtype == MT_F32 ? of_f32 : of_f64;
+  return parallel(n, grain, [&](int64_t first, int64_t last) -> int { return fn(&work, first, last); });
 }
 
 }  // namespace
@@ -116,7 +122,8 @@ MT_EXPORT int mt_embedding_bag(const mt_tensor* weight, int64_t* indices, int64_
   if (!mt::is_table(weight) || !mt::is_table(out)) return MT_ERROR_SHAPE;
   if (!mt::are_within(indices, n, weight->shape[0])) return MT_ERROR_INDEX;
   const mt::Bags bags{weight, out, indices, bounds, factors, sizes, largest, mode, padding};
-  return mt::run<mt::SumBags>(weight->dtype, bags);
+  const int64_t count = out->shape[0], each = count > 0 ? n / count : 0;  // rows of a bag, on average
+  return mt::run<mt::SumBags>(weight->dtype, bags, count, mt::rows_grain(each * weight->shape[1]));
 }
 
 // out[indices[i]] += grad[i], over the row's count where there are counts; rows of `padding` are left out.
@@ -126,5 +133,6 @@ MT_EXPORT int mt_embedding_backward(const mt_tensor* grad, int64_t* indices, int
   if (grad->dtype != out->dtype) return MT_ERROR_DTYPE;
   if (!mt::are_within(indices, grad->shape[0], out->shape[0])) return MT_ERROR_INDEX;
   const mt::Adding adding{grad, out, indices, counts, padding};
-  return mt::run<mt::AddRows>(grad->dtype, adding);
+  const int64_t grain = mt::rows_grain(mt::numel(grad) / mt::kShares);
+  return mt::run<mt::AddRows>(grad->dtype, adding, mt::kShares, mt::even_grain(mt::kShares, grain));
 }

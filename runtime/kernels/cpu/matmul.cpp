@@ -181,9 +181,8 @@ struct Product {
   }
 };
 
-// Columns, or rows, that a thread takes at least: a multiple of every tile's, so that tiles are the same however many threads
-// there are.
-constexpr int64_t kUnit = 96;
+// Columns and rows that a part of a result is made of: multiples of every tile's, so that no tile is cut.
+constexpr int64_t kUnitColumns = 32, kUnitRows = 12;
 constexpr int64_t kThreaded = 1 << 20;  // multiplications that are worth threads
 
 // The product with a part of the result's columns, or of its rows where they are more, for each thread.
@@ -192,10 +191,10 @@ int threaded(const Size& size, const Matrix<const T>& a, const Second<T>& b, con
   static const auto large = Product<T>::pick();
   const bool by_columns = size.n >= size.m;
   const int64_t whole = by_columns ? size.n : size.m;
-  const int64_t units = (whole + kUnit - 1) / kUnit, most = threads();
-  const int64_t grain = size.m * size.n * size.k < kThreaded ? units : (units + most - 1) / most;
+  const int64_t unit = by_columns ? kUnitColumns : kUnitRows, units = (whole + unit - 1) / unit;
+  const int64_t grain = size.m * size.n * size.k < kThreaded ? units : even_grain(units, 1);
   return parallel(units, grain, [&](int64_t first, int64_t last) -> int {
-    const int64_t from = first * kUnit, count = std::min(last * kUnit, whole) - from;
+    const int64_t from = first * unit, count = std::min(last * unit, whole) - from;
     if (by_columns) return large({size.m, count, size.k}, a, b.from_column(from), {c.data + from, c.row, c.column}, alpha);
     const Matrix<const T> rows{a.data + from * a.row, a.row, a.column};
     return large({count, size.n, size.k}, rows, b, {c.data + from * c.row, c.row, c.column}, alpha);
@@ -210,6 +209,13 @@ int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, 
 }
 template int product_of<float>(const Size&, const Matrix<const float>&, const Operand<float>&, const Matrix<float>&);
 template int product_of<double>(const Size&, const Matrix<const double>&, const Operand<double>&, const Matrix<double>&);
+
+template <class T>
+int blocked_product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c) {
+  return threaded<T>(size, a, {b}, c, 1);
+}
+template int blocked_product<float>(const Size&, const Matrix<const float>&, const Matrix<const float>&, const Matrix<float>&);
+template int blocked_product<double>(const Size&, const Matrix<const double>&, const Matrix<const double>&, const Matrix<double>&);
 
 template <class T>
 int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha) {

@@ -28,6 +28,11 @@ struct Operand {
 template <class T>
 int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, const Matrix<T>& c);
 
+// c += a @ b, for float and double: an element's sum has the same order whichever part of the result it is computed in, which
+// that of `product` has not, whose order for small results is another. Defined in matmul.cpp.
+template <class T>
+int blocked_product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c);
+
 // c += alpha * a @ b with c of contiguous rows, for float, double and int64_t. Defined in matmul.cpp.
 template <class T>
 int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha);

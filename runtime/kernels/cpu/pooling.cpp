@@ -2,9 +2,13 @@
 #include <initializer_list>
 
 #include "half.h"
+#include "threads.h"
 
 namespace mt {
 namespace {
+
+constexpr int64_t kWindowWeight = 16;  // what a window costs, beside an element of a sum
+constexpr int64_t kWeightAt = 8;       // and what an element costs that is added where an index says
 
 struct Windows {
   const int64_t* ends[3];  // for each place of the output along a dimension, where its window begins and ends
@@ -14,32 +18,35 @@ struct Windows {
 
 template <class T>
 struct MaxPool {
-  MT_INLINE static int run(const Windows* w, int64_t planes, const void* input_, void* output_, int64_t* indices) {
-    const T* in = static_cast<const T*>(input_);
-    T* out = static_cast<T*>(output_);
+  // Rows of the output from `first` to `last`, of all planes.
+  MT_INLINE static int run(const Windows* w, int64_t first, int64_t last, const void* input, void* output, int64_t* indices) {
+    T* out = static_cast<T*>(output) + first * w->out[2];
+    indices += first * w->out[2];
     Pace pace;
-    for (int64_t p = 0; p < planes; ++p, in += w->size[0] * w->size[1] * w->size[2])
-      for (int64_t oz = 0; oz < w->out[0]; ++oz)
-        for (int64_t oy = 0; oy < w->out[1]; ++oy)
-          for (int64_t ox = 0; ox < w->out[2]; ++ox) {
-            const int64_t *ez = w->ends[0] + 2 * oz, *ey = w->ends[1] + 2 * oy, *ex = w->ends[2] + 2 * ox;
-            int64_t best = (ez[0] * w->size[1] + ey[0]) * w->size[2] + ex[0];
-            auto value = widened(in[best]);
-            for (int64_t z = ez[0]; z < ez[1]; z += w->step[0])
-              for (int64_t y = ey[0]; y < ey[1]; y += w->step[1]) {
-                const int64_t row = (z * w->size[1] + y) * w->size[2];
-                for (int64_t x = ex[0]; x < ex[1]; x += w->step[2]) {
-                  const auto v = widened(in[row + x]);
-                  if (v > value || v != v) {
-                    value = v;
-                    best = row + x;
-                  }
-                }
+    for (; first < last; ++first) {
+      const int64_t oy = first % w->out[1], oz = first / w->out[1] % w->out[0], plane = first / w->out[1] / w->out[0];
+      const T* in = static_cast<const T*>(input) + plane * w->size[0] * w->size[1] * w->size[2];
+      const int64_t *ez = w->ends[0] + 2 * oz, *ey = w->ends[1] + 2 * oy;
+      for (int64_t ox = 0; ox < w->out[2]; ++ox) {
+        const int64_t* ex = w->ends[2] + 2 * ox;
+        int64_t best = (ez[0] * w->size[1] + ey[0]) * w->size[2] + ex[0];
+        auto value = widened(in[best]);
+        for (int64_t z = ez[0]; z < ez[1]; z += w->step[0])
+          for (int64_t y = ey[0]; y < ey[1]; y += w->step[1]) {
+            const int64_t row = (z * w->size[1] + y) * w->size[2];
+            for (int64_t x = ex[0]; x < ex[1]; x += w->step[2]) {
+              const auto v = widened(in[row + x]);
+              if (v > value || v != v) {
+                value = v;
+                best = row + x;
               }
-            *out++ = in[best];
-            *indices++ = best;
-            if (pace.stops((ez[1] - ez[0]) * (ey[1] - ey[0]) * (ex[1] - ex[0]))) return MT_ERROR_INTERRUPTED;
+            }
           }
+        *out++ = in[best];
+        *indices++ = best;
+        if (pace.stops((ez[1] - ez[0]) * (ey[1] - ey[0]) * (ex[1] - ex[0]))) return MT_ERROR_INTERRUPTED;
+      }
+    }
     return MT_OK;
   }
   template <class V>
@@ -48,26 +55,34 @@ struct MaxPool {
   MT_INLINE static float widened(Float16 v) { return float(v); }
 };
 
+// The part of each plane that one thread computes is rows of the output.
 template <class T>
 int max_pool(const Windows& w, const mt_tensor* input, const mt_tensor* out, const mt_tensor* indices) {
-  static const auto run = PerIsa<MaxPool<T>, const Windows*, int64_t, const void*, void*, int64_t*>::pick();
-  return run(&w, input->shape[0], input->data, out->data, static_cast<int64_t*>(indices->data));
+  static const auto run = PerIsa<MaxPool<T>, const Windows*, int64_t, int64_t, const void*, void*, int64_t*>::pick();
+  if (numel(out) == 0) return MT_OK;
+  const int64_t rows = numel(out) / w.out[2];
+  return parallel(rows, rows_grain(w.out[2], kWindowWeight), [&](int64_t first, int64_t last) -> int {
+    return run(&w, first, last, input->data, out->data, static_cast<int64_t*>(indices->data));
+  });
 }
 
 template <class T>
 int add_at(const mt_tensor* grad, const mt_tensor* indices, const mt_tensor* out) {
-  const T* from = static_cast<const T*>(grad->data);
-  const int64_t* index = static_cast<const int64_t*>(indices->data);
-  T* to = static_cast<T*>(out->data);
-  const int64_t planes = grad->shape[0], count = grad->shape[1], size = out->shape[1];
-  Pace pace;
-  for (int64_t p = 0; p < planes; ++p, from += count, index += count, to += size)
-    for (int64_t i = 0; i < count; ++i) {
-      if (index[i] < 0 || index[i] >= size) return MT_ERROR_INDEX;
-      to[index[i]] = wrap_add(to[index[i]], from[i]);
-      if (pace.stops(1)) return MT_ERROR_INTERRUPTED;
+  const int64_t count = grad->shape[1], size = out->shape[1];
+  return parallel(grad->shape[0], rows_grain(count, kWeightAt), [&](int64_t first, int64_t last) -> int {
+    Pace pace;
+    for (int64_t p = first; p < last; ++p) {
+      const T* from = static_cast<const T*>(grad->data) + p * count;
+      const int64_t* index = static_cast<const int64_t*>(indices->data) + p * count;
+      T* to = static_cast<T*>(out->data) + p * size;
+      for (int64_t i = 0; i < count; ++i) {
+        if (index[i] < 0 || index[i] >= size) return MT_ERROR_INDEX;
+        to[index[i]] = wrap_add(to[index[i]], from[i]);
+        if (pace.stops(1)) return MT_ERROR_INTERRUPTED;
+      }
     }
-  return MT_OK;
+    return MT_OK;
+  });
 }
 
 }  // namespace

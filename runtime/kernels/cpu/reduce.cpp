@@ -14,6 +14,7 @@ namespace mt {
 namespace {
 
 constexpr int kLanes = 32;  // independent accumulators, so that a run vectorises
+constexpr int kRows = 4;      // that are added up together
 constexpr int kFewLanes = 8;  // of what is left of it
 
 // Dimensions walked together, outermost first, with strides of the input and of the output.
@@ -219,15 +220,25 @@ struct RunsLoop {
   }
 };
 
-// A row of values, each into its own accumulator.
+// Rows of values at distances of `apart`, each value into the accumulator of its column: some rows in a pass over these.
 template <class Op, class T>
-struct RowLoop {
+struct RowsLoop {
   using Acc = typename Op::Acc;
-  MT_INLINE static int run(void* acc, const void* data, int64_t n, int64_t position) {
+  MT_INLINE static int run(void* acc, const void* data, int64_t n, int64_t position, int64_t count, int64_t apart) {
     Acc* a = static_cast<Acc*>(acc);
     const T* v = static_cast<const T*>(data);
+    for (; count >= kRows; count -= kRows, position += kRows, v += kRows * apart) {
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) Op::step(a[i], v[i], position);
+      for (int64_t i = 0; i < n; ++i) {
+        Acc one = a[i];
+        for (int r = 0; r < kRows; ++r) Op::step(one, v[r * apart + i], position + r);
+        a[i] = one;
+      }
+    }
+    for (; count > 0; --count, ++position, v += apart) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) Op::step(a[i], v[i], position);
+    }
     return MT_OK;
   }
 };
@@ -281,8 +292,8 @@ struct Reduction {
     static const auto fn = PerIsa<RunsLoop<Op, T>, void*, const void*, int64_t, int64_t, int64_t>::pick();
     return fn;
   }
-  static Fn row_loop() {
-    static const Fn fn = PerIsa<RowLoop<Op, T>, void*, const void*, int64_t, int64_t>::pick();
+  static auto rows_loop() {
+    static const auto fn = PerIsa<RowsLoop<Op, T>, void*, const void*, int64_t, int64_t, int64_t, int64_t>::pick();
     return fn;
   }
   bool by_rows() const {
@@ -306,23 +317,29 @@ struct Reduction {
     return MT_OK;
   }
 
-  // Places of `part` side by side, a row of what is reduced at a time.
+  // Places of `part` side by side, rows of what is reduced at a time; one row where it has to be converted.
   int rows(const Dims& part, int64_t in_base, int64_t out_base) const {
-    const Fn loop = row_loop();
+    const auto loop = rows_loop();
     const int last = part.n - 1;
     Reader<T> reader(self);
     Pace pace;
     Acc acc[kBlock];
     Result results[kBlock];
+    const bool many = reduced.n > 0 && reader.direct(part.in[last]);
+    const int64_t deep = many ? reduced.shape[reduced.n - 1] : 1, apart = many ? reduced.in[reduced.n - 1] : 0;
     return part.each(1, [&](int64_t in_offset, int64_t out_offset) -> int {
       for (int64_t j = 0; j < part.shape[last]; j += kBlock) {
         const int64_t n = std::min(kBlock, part.shape[last] - j);
         for (int64_t i = 0; i < n; ++i) acc[i] = Op::init();
         int64_t position = 0;
         const int64_t at = in_base + in_offset + j * part.in[last];
-        const int status = reduced.each(0, [&](int64_t offset, int64_t) -> int {
-          loop(acc, reader.read(at + offset, part.in[last], n), n, position++);
-          return pace.stops(n) ? MT_ERROR_INTERRUPTED : MT_OK;
+        const int status = reduced.each(many ? 1 : 0, [&](int64_t offset, int64_t) -> int {
+          for (int64_t row = 0, count; row < deep; row += count, position += count) {
+            count = std::min(kStretch / kBlock, deep - row);
+            loop(acc, reader.read(at + offset + row * apart, part.in[last], n), n, position, count, apart);
+            if (pace.stops(n * count)) return MT_ERROR_INTERRUPTED;
+          }
+          return MT_OK;
         });
         if (status) return status;
         for (int64_t i = 0; i < n; ++i) results[i] = Op::finish(acc[i], reduced.numel);
@@ -405,7 +422,9 @@ struct Reduction {
     if (kept.n == 0) return reduced.n == 1 && reduced.numel > kStretch / 4 ? pieces(reduced.numel) : places(kept, 0, 0);
     const bool rowwise = by_rows();
     const int64_t each = reduced.numel * (kept.numel / kept.shape[0]);
-    return parallel(kept.shape[0], rows_grain(each), [&](int64_t first, int64_t last) -> int {
+    // Of rows that are read side by side each thread has one stretch, as long as can be: short ones are slow to read.
+    const int64_t grain = rowwise && kept.n == 1 ? even_grain(kept.shape[0], rows_grain(each)) : rows_grain(each);
+    return parallel(kept.shape[0], grain, [&](int64_t first, int64_t last) -> int {
       Dims part = kept;
       part.shape[0] = last - first;
       part.numel = kept.numel / kept.shape[0] * (last - first);

@@ -33,4 +33,13 @@ inline int64_t rows_grain(int64_t length, int64_t weight = 1) {
   return cost >= kGrain ? 1 : (kGrain + cost - 1) / cost;
 }
 
+// The grain that makes one part for each thread of a range, none below `grain`: for work whose parts have costs of their own.
+inline int64_t even_grain(int64_t n, int64_t grain) {
+  const int64_t share = n / threads();
+  return share > grain ? share : grain;
+}
+
+// Whether threads take pieces of work whole. Where these are few and come out uneven, each is cut itself instead.
+inline bool taken_whole(int64_t pieces) { return pieces % threads() == 0 || pieces >= 4 * threads(); }
+
 }  // namespace mt

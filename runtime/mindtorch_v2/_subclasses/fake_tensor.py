@@ -227,6 +227,8 @@ class FakeTensorMode(TorchDispatchMode):
     # ---- operators
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if any(_core.defines_dispatch(kind) and not issubclass(kind, FakeTensor) for kind in types):
+            return NotImplemented  # what wraps others calls this mode with those
         name = func._schema.name
         tensors = [t for t in tree_leaves([list(args), kwargs]) if isinstance(t, Tensor)]
         if any(isinstance(t, FakeTensor) and t.fake_mode is not self for t in tensors):

@@ -40,25 +40,37 @@ def _no_events(device: _core.device) -> RuntimeError:
 class Stream:
     """A queue of work on a device, run in order. Of a device type with streams it is of the type's own class.
 
-    Of any other it is the one on which all work there is done when a call returns. Source: PyTorch's ``torch.Stream``.
+    Of any other it is the one on which all work there is done when a call returns. Three numbers, as an operator that
+    takes or returns a stream has it, name one of any device type, also of those that are not here: nothing runs on it.
+    Source: PyTorch's ``torch.Stream``.
     """
 
-    def __new__(cls, device: Any = None, *, priority: int = 0) -> Any:
+    def __new__(
+        cls,
+        device: Any = None,
+        *,
+        priority: int = 0,
+        stream_id: int | None = None,
+        device_index: int | None = None,
+        device_type: int | None = None,
+    ) -> Any:
+        numbers = (stream_id, device_index, device_type)
+        if device is None and numbers != (None, None, None):
+            return _named(cls, *[0 if number is None else number for number in numbers])
         backend, where = _place("Stream", device)
         priority = _as_priority(priority)
         if backend.streams is not None:
             return backend.streams().stream(where, priority=priority)
         made = super().__new__(cls)
         made.device = where
+        made.device_index = -1 if where.index is None else where.index
+        made.device_type = _TYPES.index(where.type) if where.type in _TYPES else len(_TYPES)
         return made
 
     device: _core.device
     stream_id = 0
-
-    @property
-    def device_index(self) -> int:
-        """Index of the stream's device; -1 where it has none."""
-        return -1 if self.device.index is None else self.device.index
+    device_index: int  # -1 where it has none
+    device_type: int  # PyTorch's number of it
 
     def synchronize(self) -> None:
         """Waits until all work queued so far is done: there is none."""
@@ -89,13 +101,34 @@ class Stream:
         pass
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream) and other.device == self.device
+        return isinstance(other, Stream) and _numbers(other) == _numbers(self)
 
     def __hash__(self) -> int:
-        return hash(self.device)
+        return hash(_numbers(self))
 
     def __repr__(self) -> str:
-        return f"torch.Stream device_type={self.device.type}, device_index={self.device_index}, stream_id=0"
+        where = self.device.type if hasattr(self, "device") else self.device_type
+        return f"torch.Stream device_type={where}, device_index={self.device_index}, stream_id={self.stream_id}"
+
+
+# The device types in the order of PyTorch's numbers for them; what comes later is PrivateUse1.
+_TYPES: tuple[str, ...] = (
+    *("cpu", "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip", "fpga", "maia", "xla", "vulkan", "metal", "xpu"),
+    *("mps", "meta", "hpu", "ve", "lazy", "ipu", "mtia"),
+)
+
+
+def _numbers(stream: Stream) -> tuple[int, int, int]:
+    return stream.stream_id, stream.device_index, stream.device_type
+
+
+def _named(cls: type[Stream], stream_id: int, device_index: int, device_type: int) -> Stream:
+    made = object.__new__(cls)
+    made.stream_id, made.device_index, made.device_type = stream_id, device_index, device_type
+    name = _TYPES[device_type] if device_type < len(_TYPES) else ""
+    if any(kind.name == name for kind in all_backends()):
+        made.device = _core.device(name, device_index) if device_index >= 0 else _core.device(name)
+    return made
 
 
 class Event:

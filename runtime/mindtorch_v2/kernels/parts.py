@@ -18,6 +18,12 @@ _DTYPES = _core.dtypes
 _I64, _U64, _F32, _F64 = (_DTYPES[name] for name in ("int64", "uint64", "float32", "float64"))
 
 
+def foobar(self: Tensor, arg1: bool = True, arg2: bool = True, *, arg3: bool = True) -> Tensor:
+    """A copy, whatever the other arguments are."""
+    made: Tensor = self.clone()
+    return made
+
+
 # ---------------------------------------------------------------- copies
 def split_copy(self: Tensor, split_size: int, dim: int = 0) -> list[Tensor]:
     """Copies of parts of one size; the last may be smaller."""

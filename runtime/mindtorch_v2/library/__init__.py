@@ -24,7 +24,7 @@ from ._functions import (
 )
 from ._inference import infer_schema
 from ._kernel_function import get_kernel
-from ._library import Library, fallthrough_kernel, register
+from ._library import Library, _impls, fallthrough_kernel, register  # noqa: F401  (_impls: PyTorch's tests look at it)
 from ._opcheck import OpCheckError, opcheck
 from ._status import operator_status, status_table
 from ._tags import Tag

@@ -80,7 +80,8 @@ def impl(
     ``impl("ns::op", "cpu", fn)``, ``@impl("ns::op", "cpu")``, or with a library ``@impl(lib, "op", "CPU")``.
     """
     if isinstance(qualname, Library):
-        return _impl_decorator(qualname, str(types), "" if func is None else str(func))
+        name = types.name() if isinstance(types, OpOverload) else str(types)
+        return _impl_decorator(qualname, name, "" if func is None else str(func))
     keys = _keys(types, "impl", "types")
     if func is None:
         return lambda function: _register_kernels(_resolve(qualname, "impl"), keys, function, lib)

@@ -17,7 +17,7 @@ from .. import _core, _ops
 from .._core import OpOverload
 from .._hooks import hooks as _hooks
 from ..errors import RegistrationError
-from ..overrides import dispatch_rules
+from ..overrides import dispatch_rules, without_defaults
 from ._fake import in_fake_rule
 from ._graph import UPDATE_SPECS, GraphDeclaration, check_hooks, check_update, declarations
 from ._list_outputs import gradients_by_output, returns_lists
@@ -51,6 +51,7 @@ _RESERVED = ("prim",)
 _TAGS_OF_ATEN = (Tag.pt2_compliant_tag,)  # what PyTorch says of each of its own operators
 _PACKAGE = __name__.partition(".")[0]
 _definers: dict[str, str] = {"aten": "mindtorch_ops"}  # namespace -> where its one DEF library was made
+_impls: set[str] = set()  # "ns/name/key" of each kernel that a library registered
 _fallbacks: dict[str, str] = {}  # dispatch key -> where a library registered its fallback
 
 
@@ -92,7 +93,8 @@ class Library:
         self._definitions: list[Definition] = []
         if kind == "DEF":
             _claim_namespace(ns, self._undo)
-        self._finalizer = weakref.finalize(self, _undo_all, self._undo)
+        self._op_impls: set[str] = set()
+        self._finalizer = weakref.finalize(self, _undo_all, self._undo, _impls, self._op_impls)
         self._finalizer.atexit = False
 
     def __repr__(self) -> str:
@@ -226,6 +228,11 @@ class Library:
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
         overload = self._resolve(op_name)
         name = str(dispatch_key) or self.dispatch_key or "CompositeImplicitAutograd"
+        if self.dispatch_key and name != self.dispatch_key:
+            raise RegistrationError(
+                f"impl({overload.name()}): the dispatch key {name} is inconsistent with the dispatch key of the "
+                f"library, {self.dispatch_key}"
+            )
         key = canonical_key(overload, name)
         if not allow_override and overload.has_kernel(key):
             raise RegistrationError(
@@ -238,6 +245,9 @@ class Library:
             )
         kernel = Kernel(fn, source or caller(), with_keyset=with_keyset)
         self._register(name, key, lambda key: _pushed(overload, key, kernel))
+        entry = f"{self.ns}/{overload.name().partition('::')[2]}/{name}"
+        self._op_impls.add(entry)
+        _impls.add(entry)
 
     def fallback(
         self,
@@ -267,6 +277,7 @@ class Library:
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
         excluded = [(op if isinstance(op, OpOverload) else _ops.find(op)).name() for op in exclude]
         keys, source = _keys_of(name), caller()
+        written = fn if fn is fallthrough_kernel else _as_written(fn, with_keyset)
         for key in keys:
             if key in _fallbacks:
                 raise RegistrationError(
@@ -274,7 +285,7 @@ class Library:
                     f"registration registered at {_fallbacks[key]}, new registration registered at {source}"
                 )
         for key in keys:
-            self._register(name, key, lambda key: _with_fallback(key, fn, source, with_keyset, excluded))
+            self._register(name, key, lambda key: _with_fallback(key, written, source, with_keyset, excluded))
 
     def impl_fallback(
         self, op_name: str | OpOverload, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False
@@ -584,6 +595,19 @@ def _at(overload: OpOverload, key: str) -> str:
     return f" at {source}" if source else ""
 
 
-def _undo_all(undo: list[Callable[[], object]]) -> None:
+def _undo_all(undo: list[Callable[[], object]], impls: set[str], own: set[str]) -> None:
+    impls -= own
     while undo:
         undo.pop()()
+
+
+def _as_written(fn: Callable[..., Any], with_keyset: bool) -> Callable[..., Any]:
+    """A fallback that is given arguments as a caller would write them, without those that equal their default."""
+
+    @functools.wraps(fn)
+    def called(*given: Any, **kwargs: Any) -> Any:
+        first = 1 + with_keyset
+        args, keywords = without_defaults(given[with_keyset], given[first:], kwargs)
+        return fn(*given[:first], *args, **keywords)
+
+    return called

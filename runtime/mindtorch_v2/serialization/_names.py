@@ -87,6 +87,16 @@ def rebuild_meta_tensor(dtype: Any, size: Any, stride: Any, requires_grad: bool)
     return _flagged(_core.as_strided(blank, size, stride, 0), requires_grad)
 
 
+def rebuild_wrapper(
+    kind: Any, dtype: Any, size: Any, stride: Any, offset: int, layout: Any, device: Any, requires_grad: bool
+) -> Tensor:
+    """A tensor of a class that has its memory in other tensors, which are among its attributes."""
+    made: Tensor = Tensor._make_wrapper_subclass(
+        kind, size, strides=stride, storage_offset=offset, dtype=dtype, device=device, requires_grad=requires_grad
+    )
+    return made
+
+
 def rebuild_parameter(data: Tensor, requires_grad: bool, hooks: Any) -> Any:
     """A module's parameter."""
     return Parameter(data, requires_grad)
@@ -170,6 +180,7 @@ _FUNCTIONS = {
     "torch._utils._rebuild_tensor_v3": rebuild_tensor_v3,
     "torch._utils._rebuild_parameter": rebuild_parameter,
     "torch._utils._rebuild_parameter_with_state": rebuild_parameter_with_state,
+    "torch._utils._rebuild_wrapper_subclass": rebuild_wrapper,
     "torch._utils._rebuild_meta_tensor_no_storage": rebuild_meta_tensor,
     "torch._utils._rebuild_device_tensor_from_numpy": rebuild_from_numpy,
     "torch._utils._rebuild_device_tensor_from_cpu_tensor": rebuild_from_cpu,

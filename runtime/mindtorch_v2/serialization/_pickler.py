@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import copyreg
 import pickle
 from types import FunctionType
 from typing import IO, Any
@@ -10,6 +11,7 @@ from typing import IO, Any
 from .. import _core
 from .._core import Size, Tensor, UntypedStorage
 from .._storages import TypedStorage, typed_class
+from .._type_info import layout
 from ..nn.parameter import Parameter
 from ._names import (
     StoredDtype,
@@ -19,6 +21,8 @@ from ._names import (
     rebuild_parameter_with_state,
     rebuild_tensor_v2,
     rebuild_tensor_v3,
+    rebuild_wrapper,
+    strided_layout,
     written_name,
 )
 
@@ -63,10 +67,16 @@ def reduced(tensor: Tensor) -> tuple[Any, ...]:
         if state:
             return rebuild_parameter_with_state, (tensor.detach(), tensor.requires_grad, hooks, dict(state))
         return rebuild_parameter, (tensor.detach(), tensor.requires_grad, hooks)
-    function, args = _of_plain(tensor, hooks)
+    function, args = _of_wrapper(tensor) if _core.only_claims_memory(tensor) else _of_plain(tensor, hooks)
     if kind is not Tensor or state:
-        return rebuild_from_type_v2, (function, kind, args, dict(state))
+        slots = {name: getattr(tensor, name) for name in copyreg._slotnames(kind) if hasattr(tensor, name)}  # type: ignore[attr-defined]
+        return rebuild_from_type_v2, (function, kind, args, (dict(state), slots) if slots else dict(state))
     return function, args
+
+
+def _of_wrapper(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
+    place = tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset()
+    return rebuild_wrapper, (type(tensor), *place, tensor.layout, tensor.device, tensor.requires_grad)
 
 
 def _of_plain(tensor: Tensor, hooks: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -106,6 +116,8 @@ def pickler_class(base: Any) -> Any:
                 return obj.name
             if isinstance(obj, _core.device):
                 return _core.device, (obj.type,) if obj.index is None else (obj.type, obj.index)
+            if isinstance(obj, layout):
+                return strided_layout, (str(obj),)
             if type(obj) is Size:
                 return Size, (tuple(obj),)
             return NotImplemented

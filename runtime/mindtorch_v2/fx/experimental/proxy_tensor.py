@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
+from ... import _core
 from ..._core import OpOverload, Tensor
-from ..._subclasses import FakeTensorMode
+from ..._subclasses import FakeTensor, FakeTensorMode
 from ...library._fake import dynamic_sizes
 from ...overrides import TorchDispatchMode
 from ...utils._pytree import tree_flatten, tree_map, tree_unflatten
@@ -48,6 +49,8 @@ class _Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = {} if kwargs is None else kwargs
+        if any(_core.defines_dispatch(kind) and not issubclass(kind, FakeTensor) for kind in types):
+            return NotImplemented  # what wraps others calls this mode with those
         if func in self.decompositions:
             with self:
                 return self.decompositions[func](*args, **kwargs)

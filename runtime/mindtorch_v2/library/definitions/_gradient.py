@@ -98,7 +98,15 @@ class Formulas(Gradients):
                 raise DefinitionError(f"op.{event[0]}(...) is called in the gradient: a gradient is made of operators")
             low.place("o", event[1])
 
-        low.ways(traces, do, lambda low, trace: low.finish(0, trace.result))
+        def finish(low: Lowering, trace: Trace) -> None:
+            # PyTorch computes gradients in the order of the arguments' names, which classes and modes see.
+            for _, value in sorted(zip(names_of, trace.result, strict=True), key=lambda pair: pair[0]):
+                if value is not None:
+                    low.place("o", value)
+            low.finish(0, trace.result)
+
+        names_of = [overload._schema.arguments[i].name for i in self.differentiable]
+        low.ways(traces, do, finish)
         program = low.program(lambda kind, at, inputs: RuntimeError(kind))
         bits = sum(1 << i for i, grad in enumerate(grads) if grad in reads)
         needs = tuple(bool(mask >> i & 1) for i in range(len(self.arguments)))
