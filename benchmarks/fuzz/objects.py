@@ -277,6 +277,7 @@ OBJECTS = (
 
 # By the end of their paths. Errors and warnings have no methods of their own.
 CLASSES_LEFT_OUT = {
+    "autograd.graph.Node": "is what `isinstance` is asked for: it has no objects",
     "autograd.function.DelayedError": "is called with tensors: what it gives has no methods of its own",
     "autograd.function.InplaceFunction": "a Function, under an older name",
     "autograd.variable.Variable": "has no objects: what it makes are tensors",

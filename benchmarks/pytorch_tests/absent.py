@@ -255,5 +255,7 @@ def forgiving(source: str, path: str, tool: bool) -> Any:
 
 def run(code: Any, module: ModuleType) -> None:
     """Runs what `forgiving` compiled as the code of a module."""
-    vars(module).update({FROM: _from, IMPORT: _import, CALL: _call, ATTRIBUTE: _attribute})
+    # Who notes where it is called from, as a registration does, finds the module's file.
+    call = FunctionType(_call.__code__.replace(co_filename=code.co_filename), globals())
+    vars(module).update({FROM: _from, IMPORT: _import, CALL: call, ATTRIBUTE: _attribute})
     exec(code, vars(module))

@@ -625,6 +625,10 @@ on_first_use(
             aten::vander:f
             aten::vdot:fm
         """,
+        "profiling": """
+            profiler::_record_function_enter:f
+            profiler::_record_function_exit:f
+        """,
         "random": """
             aten::_dirichlet_grad:f
             aten::_sample_dirichlet:f

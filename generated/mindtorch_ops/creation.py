@@ -13,6 +13,7 @@ __all__ = [
     "_copy_from",
     "_copy_from_and_resize",
     "_local_scalar_dense",
+    "_new_zeros_with_same_feature_meta",
     "_to_copy",
     "arange",
     "clone",
@@ -369,6 +370,18 @@ def new_zeros(op):
 
 
 @_lib.operator(
+    "_new_zeros_with_same_feature_meta(Tensor self, Tensor other, *, int self_num_batch_dims=0) -> Tensor",
+    device_check="ExactSame",
+)
+def _new_zeros_with_same_feature_meta(op):
+    """Zeros with other's shape and strides, as many of them as self has samples; what a tangent in a batch starts
+    from.
+    """
+    op.python("mindtorch_v2.kernels.creation:new_zeros_with_same_feature_meta", device="any")
+    op.not_differentiable()
+
+
+@_lib.operator(
     "new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
     "pin_memory=None) -> Tensor",
     variants=("method",),
@@ -435,6 +448,17 @@ def _fill__tensor(op, self, value):
 def _fill_tensor(op, self, value):
     """The functional variant of ``fill_.Tensor``."""
     op.returns(torch.ops.aten.fill_(self.clone(), value))
+
+
+@_lib.operator(
+    "fill.Tensor_out(Tensor self, Tensor value, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="generated",
+    overlap_check=("Internal", "Partial"),
+)
+def _fill_tensor_out(op, out):
+    """A copy with every element set to the value of a tensor without dimensions, in another tensor."""
+    op.returns(out)
+    op.python("mindtorch_v2.kernels.arranging:fill_into", device="any")
 
 
 @_lib.operator("zero_(Tensor(a!) self) -> Tensor(a!)", variants=("function", "method"))

@@ -12,6 +12,7 @@ __all__ = [
     "_copy_from",
     "_copy_from_and_resize",
     "_local_scalar_dense",
+    "_new_zeros_with_same_feature_meta",
     "_to_copy",
     "arange",
     "clone",
@@ -595,6 +596,14 @@ class _NewZeros(OpOverload):
 
 new_zeros: _NewZeros
 
+class _NewZerosWithSameFeatureMeta(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, self_num_batch_dims: int = 0) -> Tensor:
+        """Zeros with other's shape and strides, as many of them as self has samples; what a tangent in a batch starts
+        from.
+        """
+
+_new_zeros_with_same_feature_meta: _NewZerosWithSameFeatureMeta
+
 class _NewOnes(OpOverload):
     def __call__(
         op,
@@ -652,9 +661,13 @@ class _FillScalar(OpOverload):
 class _FillTensor(OpOverload):
     def __call__(op, self: Tensor, value: Tensor) -> Tensor: ...
 
+class _FillTensorOut(OpOverload):
+    def __call__(op, self: Tensor, value: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _FillOverloads(OpOverloadPacket):
     Scalar: _FillScalar
     Tensor: _FillTensor
+    Tensor_out: _FillTensorOut
 
 class _Fill(_FillOverloads):
     @overload
@@ -663,6 +676,9 @@ class _Fill(_FillOverloads):
     @overload
     def __call__(op, self: Tensor, value: Tensor) -> Tensor:
         """The functional variant of ``fill_.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, value: Tensor, *, out: Tensor) -> Tensor:
+        """A copy with every element set to the value of a tensor without dimensions, in another tensor."""
 
 fill: _Fill
 

@@ -369,6 +369,12 @@ def _lerp_tensor_out(op):
     op.not_implemented()
 
 
+@_lib.operator("where(Tensor condition) -> Tensor[]")
+def _where_default(op):
+    """The indices of all elements that are not 0, a tensor for each dimension."""
+    op.python("mindtorch_v2.kernels.indexing:where_nonzero", device="any")
+
+
 @_lib.operator(
     "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
     tags="pointwise",

@@ -132,6 +132,9 @@ class _LerpInPlace(_LerpInPlaceOverloads):
 
 lerp_: _LerpInPlace
 
+class _WhereDefault(OpOverload):
+    def __call__(self, condition: Tensor) -> list[Tensor]: ...
+
 class _WhereSelf(OpOverload):
     def __call__(op, condition: Tensor, self: Tensor, other: Tensor) -> Tensor: ...
 
@@ -148,6 +151,7 @@ class _WhereScalar(OpOverload):
     def __call__(op, condition: Tensor, self: float, other: float) -> Tensor: ...
 
 class _WhereOverloads(OpOverloadPacket):
+    default: _WhereDefault
     self: _WhereSelf
     self_out: _WhereSelfOut
     ScalarOther: _WhereScalarOther
@@ -155,6 +159,9 @@ class _WhereOverloads(OpOverloadPacket):
     Scalar: _WhereScalar
 
 class _Where(_WhereOverloads):
+    @overload
+    def __call__(self, condition: Tensor) -> list[Tensor]:
+        """The indices of all elements that are not 0, a tensor for each dimension."""
     @overload
     def __call__(op, condition: Tensor, self: Tensor, other: Tensor) -> Tensor:
         """Elements of `self` where `condition` holds, else of `other`."""

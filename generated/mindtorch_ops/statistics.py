@@ -217,6 +217,10 @@ def _var_mean_dim(op):
 def _var_mean_correction(op):
     """The variance and the mean."""
     op.python("mindtorch_v2.kernels.statistics:var_mean", device="any")
+    op.backward(
+        "mindtorch_v2.kernels.statistics:var_mean_backward",
+        setup_context="mindtorch_v2.kernels.statistics:var_mean_setup",
+    )
 
 
 @_lib.operator(

@@ -433,6 +433,11 @@ cdef bint is_stranger(object value):
     return not isinstance(value, Tensor) and hasattr(type(value), "__torch_function__")
 
 
+cdef bint answers_for_itself(object value):
+    """Whether a value is a stranger, or a tensor of a class that defines ``__torch_function__``."""
+    return is_stranger(value) or isinstance(value, Tensor) and type(value).__torch_function__ != Tensor.__torch_function__
+
+
 cdef str stranger_name(object value):
     cls = type(value)
     return f"{cls.__module__}.{cls.__qualname__}" if is_stranger(value) else cls.__name__

@@ -292,6 +292,8 @@ cdef object align_gradients(FunctionCtx ctx, object result):
     given, expected = len(result), len(ctx.needs_input_grad)
     if ctx.is_operator and given == (<OpOverload>ctx.function).sig.positional:
         result += (None,) * (expected - given)         # PyTorch has no gradients for keyword-only arguments
+    elif ctx.is_operator and given < expected and left_out_by_default((<OpOverload>ctx.function).sig, given):
+        result += (None,) * (expected - given)
     elif given > expected and not ctx.is_operator:
         extra = result[expected:]
         if any([g is not None for g in extra]):
@@ -300,6 +302,11 @@ cdef object align_gradients(FunctionCtx ctx, object result):
     elif given != expected:
         raise wrong_count(ctx, expected, given)
     return align_operator_gradients(ctx, <tuple>result) if ctx.is_operator else align_function_gradients(ctx, <tuple>result)
+
+
+cdef bint left_out_by_default(Signature sig, Py_ssize_t given):
+    """Whether the arguments from the one at `given` on are numbers that calls may leave out, which PyTorch then has no gradients for."""
+    return all([a.has_default and "Tensor" not in str(a.type) for a in sig.schema.positional[given:]])
 
 
 cdef object wrong_count(FunctionCtx ctx, Py_ssize_t expected, Py_ssize_t given):

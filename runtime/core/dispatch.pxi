@@ -273,7 +273,7 @@ def register_operator(OpOverload op not None):
     if op.sig.qualname in operators:
         earlier = (<OpOverload>operators[op.sig.qualname]).source
         raise RuntimeError(f"operator {op.sig.qualname} is already defined{f' at {earlier}' if earlier else ''}; "
-                           "an overload of it needs a name of its own, as in `name.overload(...)`")
+                           "none can be defined multiple times; an overload of it needs a name of its own, as in `name.overload(...)`")
     operators[op.sig.qualname] = op
 
 
@@ -353,7 +353,8 @@ cdef object call_that_does_not_fit(OpOverload op, PyObject** args, Py_ssize_t na
             release_bound(&bound)
         if mode & BIND_CAST:
             check_widths(op.sig, args, nargs)
-    result = ask_strangers(hook.find_packet(f"{op.namespace}::{op._schema.name}"), args, nargs, kwnames)
+    packet = hook.find_packet(f"{op.namespace}::{op._schema.name}")
+    result = ask_strangers(OpOverloadPacket.as_method(packet) if mode & BIND_METHOD else packet, args, nargs, kwnames)
     if result is NotImplemented:
         try:
             bind(op.sig, args, nargs, kwnames, &bound, mode | BIND_EXPLAIN)     # raises, and says what is wrong
@@ -372,11 +373,12 @@ cdef int check_widths(Signature sig, PyObject** args, Py_ssize_t nargs) except -
 
 
 cdef object ask_strangers(object packet, PyObject** args, Py_ssize_t nargs, PyObject* kwnames):
-    """What the ``__torch_function__`` of arguments that are no tensors makes of a call, or NotImplemented."""
+    """What the ``__torch_function__`` makes of a call of arguments that are no tensors, or tensors in the place of numbers,
+    or NotImplemented."""
     names = () if kwnames == NULL else <object>kwnames
     values = [<object>args[i] for i in range(nargs + len(names))]
     for value in values:
-        if any([is_stranger(item) for item in items_shown(value) or (value,)]):
+        if any([answers_for_itself(item) for item in items_shown(value) or (value,)]):
             return hook.foreign_call(packet, tuple(values[:nargs]), dict(zip(names, values[nargs:])))
     return NotImplemented
 
@@ -587,6 +589,6 @@ cdef object missing_kernel(OpOverload op, uint64_t keys):
     found = [kind.name for kind in device_types if kind is not None and kind.backend.key == backend[0]]
     name = found[0] if found else backend[0]
     return NotImplementedError(
-        f"Could not run '{op.sig.qualname}' with arguments from the '{backend[0]}' backend: the operator does not have a kernel "
+        f"Could not run '{op.sig.qualname}' with arguments from the '{backend[0]}' backend: {op._schema.name} does not have a kernel "
         f"registered for {name}; {has}. Register one with `library.impl(\"{op.sig.qualname}\", \"{backend[0]}\")`"
         + (", or a fake rule with `register_fake`" if backend[0] == "Meta" else "") + ".")

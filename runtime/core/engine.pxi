@@ -70,6 +70,7 @@ cdef object backward_pass(PyObject** tensors, PyObject** starts, Py_ssize_t coun
     finally:
         mt_state.grad_off, mt_state.excluded, mt_state.graph_task = outside, outside_keys, outside_task
         if pairs is not None:
+            count_hooks(len(pairs) - len(saved_tensor_hooks.pairs))
             saved_tensor_hooks.pairs[:] = pairs           # what unpacking left behind
         task.close()
     return None if inputs is None or accumulate_inputs else tuple(task.captured)

@@ -57,7 +57,7 @@ cdef int record_hooked(FunctionCtx ctx) except -1:
     cdef int outside
     if anomaly_enabled:
         import traceback
-        ctx.rarely().recorded_at = traceback.format_stack()
+        ctx.rarely().recorded_at = "".join(traceback.format_stack()), running_node_recorded()
     if saved_tensor_hooks.pairs and ctx.saved is not None:
         pack, unpack = saved_tensor_hooks.pairs[-1]
         ctx.rarely().unpack = tuple([None if t is None else unpack for t in ctx.saved])
@@ -69,6 +69,14 @@ cdef int record_hooked(FunctionCtx ctx) except -1:
         finally:
             mt_state.grad_off = outside
     return 0
+
+
+cdef tuple running_node_recorded():
+    """In anomaly mode: the name of the node whose backward records another one, and where it was itself recorded."""
+    this = current_pass()
+    node = None if this is None else this.node
+    cdef RareState rare = (<FunctionCtx>node).rare if isinstance(node, FunctionCtx) else None
+    return None if rare is None or rare.recorded_at is None else (node.name(), rare.recorded_at)
 
 
 cdef tuple history_of(Tensor t):
@@ -106,12 +114,27 @@ cdef Tensor unpack_hooked(FunctionCtx ctx, Py_ssize_t at):
 
 
 cdef int explain_failure(Node node) except -1:
-    """In anomaly mode: where the operation that failed in backward was recorded."""
+    """In anomaly mode: warnings that say where the operation that failed in backward was recorded, and what led to that."""
     cdef RareState rare = (<FunctionCtx>node).rare if isinstance(node, FunctionCtx) else None
-    if rare is not None and rare.recorded_at is not None:
-        import warnings
-        warnings.warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
-                      + "".join(rare.recorded_at), UserWarning)
+    if rare is None or rare.recorded_at is None:
+        return tell(f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during "
+                    "forward pass for more information.")
+    stack, caller = rare.recorded_at
+    tell(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{stack}")
+    while caller is not None:
+        name, (stack, caller) = caller
+        tell(f"Previous calculation was induced by {name}. Traceback of forward call that induced the previous calculation:\n{stack}")
+    return 0
+
+
+cdef int tell(str text) except -1:
+    """Warns beside an error, in whose place the warning never comes: where warnings are errors, it is printed."""
+    import sys
+    import warnings
+    try:
+        warnings.warn(text, UserWarning)
+    except UserWarning as refused:
+        print(f"UserWarning: {refused}", file=sys.stderr)
     return 0
 
 

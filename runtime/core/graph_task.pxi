@@ -286,7 +286,7 @@ cdef class GraphTask:
         cdef list grads
         cdef int i
         if node.hooks is None and not state.captured and not watched | anomaly_enabled:
-            if is_plan_node(node):
+            if is_plan_node(node) and (<FunctionCtx>node).rare is None:      # else unpacking may give it hooks
                 return run_plan_node(self, <PlanNode>node, state)
             if node.sequence == LAST_SEQUENCE and (<AccumulateGrad>node).variable.hooks is None:
                 return run_accumulate(<AccumulateGrad>node, state)
@@ -299,7 +299,9 @@ cdef class GraphTask:
                 grads = list(replaced_by_hooks(node.hooks.before, tuple(grads), None))
         kept = tuple(grads) if node.hooks is not None and node.hooks.after else None
         result = apply_watched(node, grads) if watched | anomaly_enabled else node.apply(grads)
-        if kept is not None:
+        if node.hooks is not None and node.hooks.after:
+            if kept is None:                              # they came as the node ran: what it was given is gone
+                kept = ()
             result = replaced_by_hooks(node.hooks.after, self.fitted(node, result), kept)
         if not self.retain_graph:
             node.release_saved()

@@ -142,6 +142,12 @@ cdef class Node:
     def _sequence_nr(self):
         return self.sequence
 
+    def _set_sequence_nr(self, uint64_t number):
+        """Of the nodes that can run, backward takes the one with the highest number first."""
+        if self.sequence == LAST_SEQUENCE or number == LAST_SEQUENCE:
+            raise RuntimeError(f"{_type_name(self)}: {LAST_SEQUENCE} is the number of AccumulateGrad, and of no other node")
+        self.sequence = number
+
     def __call__(self, *grads, **options):
         """What the node makes of the gradients of its outputs (None: of one that has none): those of its inputs, alone or in a tuple."""
         if isinstance(self, FunctionCtx) and not (<FunctionCtx>self).is_operator:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from opschema import Schema
+from opschema import parse_schema as _parse_schema
+
 from . import _VF as _VariableFunctions  # noqa: F401, N811
 from . import _VF as _nn  # noqa: F401, N811
 from . import _core
@@ -279,6 +282,11 @@ def _known(key: str) -> str:
     """The key, as the core takes it. Raises RuntimeError for an unknown one."""
     _mask(key)
     return str(key)
+
+
+def parse_schema(schema: str) -> Schema:
+    """What an operator's schema says. Raises RuntimeError where it is none."""
+    return _parse_schema(schema)
 
 
 def _get_tracing_state() -> Any:

@@ -232,6 +232,8 @@ _LAZY_NAMES = {
             "sym_not",
             "sym_sqrt",
             "sym_sum",
+            *(f"_sym_{name}" for name in ("acos", "asin", "atan", "cos", "cosh", "log2")),
+            *(f"_sym_{name}" for name in ("sin", "sinh", "sqrt", "tan", "tanh")),
         ),
         "_symbolic",
     ),

@@ -96,7 +96,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
         if not tolerance >= 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance}")
     close = input == other
-    if equal_nan and input.is_floating_point():
+    if equal_nan and (input.is_floating_point() or input.is_complex()):
         close = close | (input.isnan() & other.isnan())
     if rtol == 0 and atol == 0:
         return close

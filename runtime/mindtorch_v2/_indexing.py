@@ -10,14 +10,15 @@ from ._core import Tensor
 from ._creation import tensor
 from ._ops import ops
 from ._sequences import is_sequence
+from .overrides import handle_attribute, has_torch_function
 
 __all__ = ["getitem", "setitem"]
 
 
 def getitem(self: Tensor, index: Any) -> Tensor:
     """``self[index]``, as PyTorch indexes."""
-    if _core.overrides_among((index,), {}):
-        return _core.hooks.overridden_attribute(Tensor.__getitem__, self, index)  # type: ignore[no-any-return]
+    if _overrides(index):
+        return handle_attribute(Tensor.__getitem__, self, index)  # type: ignore[no-any-return]
     view, picks = _basic(self, index)
     if picks is None:
         return view if view is not self else ops.aten.alias.default(self)
@@ -27,8 +28,8 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 
 def setitem(self: Tensor, index: Any, value: Any) -> None:
     """``self[index] = value``, a number or a tensor; one of another dtype is converted where the index picks a view."""
-    if _core.overrides_among((index, value), {}):
-        _core.hooks.overridden_attribute(Tensor.__setitem__, self, index, value)
+    if _overrides(index, value):
+        handle_attribute(Tensor.__setitem__, self, index, value)
         return
     given = isinstance(value, Tensor)
     if not given:
@@ -48,6 +49,11 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         view.copy_(value)
         return
     ops.aten.index_put_(view, picks, value)
+
+
+def _overrides(*values: Any) -> bool:
+    """Whether an index, or what is assigned, defines ``__torch_function__``, and so answers in the tensor's place."""
+    return _core.overrides_among(values, {}) and has_torch_function(values)
 
 
 def _is_whole_mask(self: Tensor, index: Any) -> bool:

@@ -187,7 +187,7 @@ class handed_on:  # noqa: N801  (reads as a word: `with handed_on(...)`)
     __slots__ = ("_call", "_first")
 
     def __init__(self, who: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> None:
-        self._call = (who, id(func), *map(id, args), *[(name, id(value)) for name, value in (kwargs or {}).items()])
+        self._call = (who, func, *map(id, args), *[(name, id(value)) for name, value in (kwargs or {}).items()])
 
     def __enter__(self) -> bool:
         self._first = self._call not in stacks.handed_on

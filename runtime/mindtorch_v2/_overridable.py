@@ -70,12 +70,17 @@ def _named() -> dict[Any, str]:
     for name, module in _MODULES.items():
         for attribute in dir(module):
             function = getattr(module, attribute, None)
-            if not attribute.startswith("_") and _is_overridable(function) and attribute not in _IGNORED:
+            if _is_public(attribute) and _is_overridable(function) and attribute not in _IGNORED:
                 found.setdefault(function, f"{name}.{attribute}")
     for attribute in dir(Tensor):
         if attribute not in _METHODS_IGNORED:
             _note_member(found, attribute, inspect.getattr_static(Tensor, attribute), getattr(Tensor, attribute))
     return found
+
+
+def _is_public(name: str) -> bool:
+    """Whether a function of PyTorch's is for its users; those of sizes that are not known yet have inner names."""
+    return not name.startswith("_") or name.startswith("_sym_")
 
 
 def _note_member(found: dict[Any, str], attribute: str, static: Any, member: Any) -> None:

@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
+
+from .overrides import overridable
 
 __all__ = [
     "SymBool",
@@ -87,11 +90,6 @@ def sym_sum(args: Any) -> Any:
     return sum(args)
 
 
-def sym_sqrt(a: Any) -> float:
-    """The square root of a number."""
-    return math.sqrt(a)
-
-
 def sym_ite(b: Any, t: Any, f: Any) -> Any:
     """``t`` where ``b``, else ``f``. Raises TypeError where ``b`` is no truth value, or the others differ in type."""
     if not isinstance(b, bool) or type(t) is not type(f):
@@ -100,3 +98,22 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
             f"{type(f).__name__}"
         )
     return t if b else f
+
+
+def _of_math(name: str) -> Callable[[Any], float]:
+    """A function of `math` by PyTorch's name of it, ``_sym_cos``."""
+    function = getattr(math, name)
+
+    def called(a: Any) -> float:
+        return float(function(a))
+
+    called.__name__ = called.__qualname__ = f"_sym_{name}"
+    called.__doc__ = f"``math.{name}`` of a number."
+    return called
+
+
+_MATH = ("acos", "asin", "atan", "cos", "cosh", "log2", "sin", "sinh", "sqrt", "tan", "tanh")
+globals().update({f"_sym_{name}": overridable(_of_math(name), "") for name in _MATH})
+for _name in ("sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sum"):
+    globals()[_name] = overridable(globals()[_name], "")
+sym_sqrt = globals()["_sym_sqrt"]

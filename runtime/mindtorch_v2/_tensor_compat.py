@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -178,6 +179,11 @@ def _of_bools(name: str, tensor: Tensor) -> Tensor:
     return tensor
 
 
+def _volatile(self: Tensor) -> bool:
+    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=3)
+    return False
+
+
 _METHODS: dict[str, Any] = {
     "apply_": apply_,
     "map_": map_,
@@ -205,7 +211,7 @@ _METHODS: dict[str, Any] = {
     "_is_all_true": is_all_true,
     "_is_any_true": is_any_true,
     "name": overridable_property("name", lambda self: None),
-    "volatile": overridable_property("volatile", lambda self: False),
+    "volatile": overridable_property("volatile", _volatile),
 }
 
 for _name, _method in _METHODS.items():

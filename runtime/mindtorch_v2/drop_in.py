@@ -41,6 +41,12 @@ class _Here(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.spec
+        # Who imports a module makes it an attribute of the package it is in. Where that has something else by the name,
+        # as the function `gradcheck` of ``autograd``, the module is there beforehand, so that nothing is left to set.
+        for name, child in list(sys.modules.items()):
+            within, _, last = name.rpartition(".")
+            if within == self.name and vars(module).get(last) is not child:
+                sys.modules[f"{_NAME}{name.removeprefix(_PACKAGE)}"] = child
 
 
 class _Distribution(importlib.metadata.Distribution):

@@ -8,7 +8,7 @@ answers NotImplemented leaves the call to the next: the innermost mode is asked 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, TypeVar
@@ -68,9 +68,10 @@ _AUTOGRAD = _core.key_mask("Autograd", "ADInplaceOrView")
 _DISABLED = (_core.disabled_torch_function, Tensor.__torch_dispatch__)
 
 
-@names_wrong_types
 def has_torch_function(relevant_args: Sequence[Any]) -> bool:
     """Whether a mode or any of the arguments overrides ``__torch_function__``, and that is not switched off."""
+    if not isinstance(relevant_args, Iterable):
+        raise TypeError(f"has_torch_function(): relevant_args: expected a sequence, got {type(relevant_args).__name__}")
     if stacks.function_off:
         return False
     return bool(stacks.function or _function_types(tuple(relevant_args), {}))

@@ -43,7 +43,7 @@ class BaseType:
     def __post_init__(self) -> None:
         if self.name not in BASE_TYPES:
             hint = type_hint(self.name, BASE_TYPES)
-            raise SchemaError(f"unknown type `{self.name}`", 0, len(self.name), hint)
+            raise SchemaError(f"unknown type specifier `{self.name}`", 0, len(self.name), hint)
 
     def __str__(self) -> str:
         return self.name

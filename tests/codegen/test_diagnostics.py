@@ -81,7 +81,7 @@ FAULTS = [
         "a schema that does not parse",
         ("float scale=1.0", "flaot scale=1.0"),
         """\
-        ops.yaml:4:43: error[MT150]: unknown type `flaot`
+        ops.yaml:4:43: error[MT150]: unknown type specifier `flaot`
           |
         4 | - func: scaled_add(Tensor x, Tensor y, *, flaot scale=1.0) -> Tensor
           |                                           ^^^^^ did you mean `float`?

@@ -120,7 +120,7 @@ def test_faults_are_findings_and_nothing_is_written(tmp_path: Path, capsys: pyte
     (tmp_path / "native.yaml").write_text("- func: f(Tensr x) -> Tensor\n")
     out = tmp_path / "ops.yaml"
     assert run_import(str(tmp_path / "native.yaml"), "-o", str(out)) == 1
-    assert "native.yaml:1:11: error[MT150]: unknown type `Tensr`" in capsys.readouterr().err
+    assert "native.yaml:1:11: error[MT150]: unknown type specifier `Tensr`" in capsys.readouterr().err
     assert run_import(str(NATIVE), "--select", "no_such", "-o", str(out)) == 1
     assert "error[MT607]: no operator is called `no_such`" in capsys.readouterr().err
     assert run_import(str(NATIVE), "--select", "mul.Tensr") == 1

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from mtcodegen.pycode.layout import WIDTH, wrap
-from mtcodegen.pycode.literals import pieces, quoted
+from mtcodegen.pycode.literals import pieces, quoted, requoted
 
 NAMES = ", ".join(f"a_rather_long_name_{i}" for i in range(7))
 WORDS = " ".join(f"word{i}" for i in range(30))
@@ -97,3 +97,15 @@ def test_pieces_are_as_long_as_can_be(text: str, room: int) -> None:
     for piece, following in pairwise(found):
         word = re.match(r"[^ \n]*[ \n]?", following)
         assert piece.endswith("\n") or (word is not None and len(quoted(piece + word[0])) > room)
+
+
+@pytest.mark.parametrize(
+    ("body", "literal"),
+    [
+        ('\\"add\\" has no {x}', """'"add" has no {x}'"""),
+        ("add has no {x}", '"add has no {x}"'),
+        ('\\"add\\" isn\'t here', """"\\"add\\" isn't here\""""),
+    ],
+)
+def test_a_literal_is_in_the_quotes_that_the_formatter_prefers(body: str, literal: str) -> None:
+    assert requoted(body) == literal

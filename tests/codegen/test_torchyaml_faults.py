@@ -135,7 +135,10 @@ DERIVATIVES = [
         "- name: mul.Tensor(Tensor self) -> Tensor\n",
         "1:9 MT601 `mul.Tensor` is not declared with this schema; it is declared as `mul.Tensor(Tensor self, Tensor",
     ),
-    ("- name: mul.Tensor(Tensor self, Tensr other) -> Tensor\n", "1:33 MT150 unknown type `Tensr`; did you mean"),
+    (
+        "- name: mul.Tensor(Tensor self, Tensr other) -> Tensor\n",
+        "1:33 MT150 unknown type specifier `Tensr`; did you mean",
+    ),
     ("- self: grad\n", "1:3 MT111 `name` is missing"),
     ("mul: grad\n", "1:1 MT112 derivatives.yaml is a list of entries, and this is a mapping"),
 ]

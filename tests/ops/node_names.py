@@ -148,7 +148,6 @@ COMPOSED_OPERATORS = frozenset(
         "trace",
         "unsafe_chunk",
         "unsafe_split",
-        "var_mean",
         "vdot",
         "linalg.vecdot",
         "repeat_interleave",

@@ -230,3 +230,55 @@ def test_a_graph_that_keeps_no_tensor_is_run_backward_again(
         return x.grad
 
     agree(twice)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 2)])
+def test_where_of_a_condition_alone(shape: tuple[int, ...]) -> None:
+    def case(t: Any) -> Any:
+        found = t.where(t.arange(6.0)[: max(1, len(shape) * 3)].new_ones(shape) > 0)
+        return type(found).__name__, found
+
+    agree(case)
+
+
+def test_results_of_fill_and_of_zeros_by_layout() -> None:
+    def case(t: Any) -> Any:
+        out, other = t.empty(0), t.ones(4, 3).t()[1:]
+        t.ops.aten.fill.Tensor_out(grid(t), t.tensor(5.0), out=out)
+        made = t.ops.aten._new_zeros_with_same_feature_meta(t.ones(2, 5), other, self_num_batch_dims=1)
+        return out, made, made.stride(), made.storage_offset(), made.untyped_storage().nbytes()
+
+    agree(case)
+    agree(lambda t: t.ops.aten.fill.Tensor_out(grid(t), t.tensor(5.0), out=t.empty(0).long()), "Expected out tensor")
+
+
+def test_the_gradient_of_the_variance_and_the_mean() -> None:
+    def case(t: Any, dtype: str, dim: Any, correction: float, keepdim: bool) -> Any:
+        x = (grid(t) ** 2).to(getattr(t, dtype)).requires_grad_()
+        var, mean = t.var_mean(x, dim, correction=correction, keepdim=keepdim)
+        weights = t.arange(1.0, 1 + var.numel()).reshape(var.shape)
+        (both,) = t.autograd.grad(((var * weights).sum() + (mean * weights).abs().sum()), x, create_graph=True)
+        (one,) = t.autograd.grad(mean.abs().sum(), x, retain_graph=True)
+        (second,) = t.autograd.grad(both.abs().sum(), x)
+        found = [t.view_as_real(v) if v.is_complex() else v for v in (var, mean, both, one, second)]
+        return found, var.grad_fn is mean.grad_fn, type(var.grad_fn).__name__
+
+    for dtype, dim, correction, keepdim in (
+        ("float64", None, 1, False),
+        ("float64", 0, 1, True),
+        ("float64", (0, 1), 0, False),
+        ("complex128", 1, 1.5, False),
+    ):
+        agree(lambda t, given=(dtype, dim, correction, keepdim): case(t, *given))
+
+
+@pytest.mark.parametrize("equal_nan", [True, False])
+def test_complex_numbers_without_a_value_are_close(equal_nan: bool) -> None:
+    nan, inf = float("nan"), float("inf")
+    values = [complex(nan, 0), complex(0, nan), complex(inf, nan), complex(inf, 0), complex(0, -inf), 1 + 2j]
+
+    def case(t: Any) -> Any:
+        x = t.tensor(values)
+        return t.isclose(x, x, equal_nan=equal_nan), t.isclose(x, x.flip(0), equal_nan=equal_nan)
+
+    agree(case)

@@ -19,10 +19,10 @@ FAULTS = [
     ("«fo-o bar»(Tensor x) -> Tensor", "`fo-o bar` is not an operator's name", "letters, digits"),
     ("f(Tensor self«,»int dim) -> Tensor", "expected a space after `,`", ""),
     # Types.
-    ("f(«tensor» x) -> Tensor", "unknown type `tensor`", "did you mean `Tensor`?"),
-    ("f(«int64_t» x) -> Tensor", "unknown type `int64_t`", "Use `SymInt` or `int`"),
-    ("f(«double» x) -> Tensor", "unknown type `double`", "Use `float`"),
-    ("f(Tensor x) -> «Tensr»", "unknown type `Tensr`", "did you mean `Tensor`?"),
+    ("f(«tensor» x) -> Tensor", "unknown type specifier `tensor`", "did you mean `Tensor`?"),
+    ("f(«int64_t» x) -> Tensor", "unknown type specifier `int64_t`", "Use `SymInt` or `int`"),
+    ("f(«double» x) -> Tensor", "unknown type specifier `double`", "Use `float`"),
+    ("f(Tensor x) -> «Tensr»", "unknown type specifier `Tensr`", "did you mean `Tensor`?"),
     ("f(«Tensor??» x) -> Tensor", "`Tensor??` is optional twice", "write `Tensor?`"),
     ("f(Tensor«!» x) -> Tensor", "a mutated tensor needs a named set", "Tensor(a!)"),
     ("f(int«(a!)» x) -> Tensor", "only a Tensor can be annotated, and this is int", ""),
@@ -94,7 +94,9 @@ def test_fault(marked: str, message: str, hint: str) -> None:
 def test_the_error_shows_the_place() -> None:
     with pytest.raises(RuntimeError) as caught:
         parse_schema("f(tensor x) -> Tensor")
-    assert str(caught.value) == ("unknown type `tensor`\n  f(tensor x) -> Tensor\n    ^^^^^^ did you mean `Tensor`?")
+    assert str(caught.value) == (
+        "unknown type specifier `tensor`\n  f(tensor x) -> Tensor\n    ^^^^^^ did you mean `Tensor`?"
+    )
 
 
 @pytest.mark.parametrize(

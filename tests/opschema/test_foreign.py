@@ -55,15 +55,15 @@ def test_what_both_grammars_read_is_the_same(corpus: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("text", "refusal"),
     [
-        ("f(Any x) -> t", "unknown type `Any`"),
-        ("f(AnyEnumType x) -> ()", "unknown type `AnyEnumType`"),
-        ("f(Dict(str, t)(a!) self, t(c -> *) x) -> t(*)", "unknown type `Dict`"),
+        ("f(Any x) -> t", "unknown type specifier `Any`"),
+        ("f(AnyEnumType x) -> ()", "unknown type specifier `AnyEnumType`"),
+        ("f(Dict(str, t)(a!) self, t(c -> *) x) -> t(*)", "unknown type specifier `Dict`"),
         ("f((str, tVal)[] inputs) -> Dict(str, tVal)", "expected the type of an argument"),
-        ("f(Future(t) x) -> ((str, t)[])", "unknown type `Future`"),
+        ("f(Future(t) x) -> ((str, t)[])", "unknown type specifier `Future`"),
         ("f(int n, ...) -> ...", "`...`"),
         ("f(int[](a!) x) -> ()", "an alias annotation in the wrong place"),
         ("f(Tensor x) -> Tensor(*)", "`(*)` is not an alias annotation"),
-        ("f(ns.a.Klass? x, *, MemoryFormat m=0) -> ()", "unknown type `ns.a.Klass`"),
+        ("f(ns.a.Klass? x, *, MemoryFormat m=0) -> ()", "unknown type specifier `ns.a.Klass`"),
         ("f_(Tensor x) -> ()", "`f_` is in-place by its name"),
     ],
 )

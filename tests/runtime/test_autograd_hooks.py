@@ -363,6 +363,90 @@ def test_anomaly_mode_names_the_forward_line() -> None:
         assert any("(x.sqrt() * 0).sum().backward()" in str(w.message) for w in caught)
 
 
+def test_hooks_that_unpacking_leaves_or_ends() -> None:
+    def case(torch: Any) -> Any:
+        hooks = torch.autograd.graph.saved_tensors_hooks
+        seen: list[Any] = []
+        inner = hooks(lambda x: x, lambda x: inner.__exit__() or x)
+        with hooks(lambda x: x, lambda x: x):
+            inner.__enter__()
+            leaf(torch).sin().sum().backward()
+            inner.__exit__()
+        with hooks(lambda x: seen.append("packed") or x, lambda x: x):
+            leaf(torch).cos()
+        return seen
+
+    agree(case)
+
+
+def test_a_hook_that_comes_as_its_node_runs() -> None:
+    def case(torch: Any, function: Any) -> Any:
+        def unpack(x: Any) -> Any:
+            torch._C._current_autograd_node().register_hook(
+                lambda outputs, inputs: (seen.append(inputs), tuple(o if o is None else o / 2 for o in outputs))[1]
+            )
+            return x
+
+        x, seen = leaf(torch), []
+        with torch.autograd.graph.saved_tensors_hooks(lambda x: x, unpack):
+            function(torch, x).sum().backward()
+        return x.grad, seen
+
+    agree(lambda torch: case(torch, lambda torch, x: x.sin()))
+    agree(lambda torch: case(torch, lambda torch, x: sum(torch.var_mean(x, 0))))
+
+
+def test_anomaly_mode_tells_what_led_to_a_node() -> None:
+    def warned(torch: Any, outside: bool) -> list[str]:
+        class Outer(torch.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                return x * 1
+
+            @staticmethod
+            def backward(ctx: Any, grad: Any) -> Any:
+                return Inner.apply(grad)
+
+        class Inner(torch.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                return x * 1
+
+            @staticmethod
+            def backward(ctx: Any, grad: Any) -> Any:
+                return grad / 0 * 0
+
+        x = leaf(torch)
+        with warnings.catch_warnings(record=True) as caught, contextlib.ExitStack() as mode:
+            warnings.simplefilter("always")
+            if outside:
+                mode.enter_context(torch.autograd.detect_anomaly())
+            (found,) = torch.autograd.grad(Outer.apply(x), x, torch.ones(2, requires_grad=True), create_graph=True)
+            mode.enter_context(torch.autograd.detect_anomaly())
+            with pytest.raises(RuntimeError, match="InnerBackward' returned nan values in its 0th output"):
+                found.sum().backward()
+        return [str(one.message) for one in caught if "Anomaly Detection" not in str(one.message)]
+
+    for library in (torch, mindtorch_v2):
+        error, origin = warned(library, outside=True)
+        assert "Error detected in InnerBackward" in error
+        assert "return Inner.apply(grad)" in error
+        assert "Previous calculation was induced by OuterBackward" in origin
+        assert "Outer.apply(x)" in origin
+        (error,) = warned(library, outside=False)
+        assert "No forward pass information available" in error
+
+
+def test_anomaly_mode_where_warnings_are_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with mindtorch_v2.autograd.detect_anomaly():
+            warnings.simplefilter("error")
+            with pytest.raises(RuntimeError, match="returned nan values"):
+                (leaf(mindtorch_v2, 0.0).sqrt() * 0).sum().backward()
+    assert "Error detected in SqrtBackward0" in capsys.readouterr().err
+
+
 def test_inference_mode_belongs_to_its_thread() -> None:
     seen = []
     with mindtorch_v2.inference_mode():

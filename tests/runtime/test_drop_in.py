@@ -24,6 +24,8 @@ assert importlib.metadata.version("torch") == torch.__version__ == torch.version
 assert importlib.metadata.metadata("torch")["Name"] == "torch" and importlib.metadata.version("numpy")
 assert torch.__version__.endswith("+mindtorch") and torch.version.cuda is None
 assert not torch.cuda.is_available()
+from torch.autograd.gradcheck import GradcheckError
+assert callable(torch.autograd.gradcheck) and issubclass(GradcheckError, RuntimeError)
 assert torch.distributed.is_available() == (importlib.util.find_spec("mpi4py") is not None)
 assert importlib.util.find_spec("torch.nn") and importlib.util.find_spec("torch.onnx") is None
 for name in ("torch.onnx", "torch.nn.nothing"):

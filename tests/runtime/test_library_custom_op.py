@@ -512,3 +512,34 @@ def test_a_mutation_is_seen_by_backward() -> None:
         y.sum().backward()
 
     agree(case, "modified by an inplace operation")
+
+
+def test_gradients_of_numbers_that_calls_leave_out() -> None:
+    def case(torch: Any) -> Any:
+        lib = torch.library.Library(fresh_namespace(), "FRAGMENT")
+        lib.define("op(Tensor w, int x=2, *, int y=3, int z) -> Tensor")
+        lib.impl("op", lambda w, x=2, *, y=3, z: w * x * y * z, "CPU")
+
+        def setup(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
+            ctx.scale = inputs[1] * keyword_only_inputs["y"] * keyword_only_inputs["z"]
+
+        torch.library.register_autograd(
+            f"{lib.ns}::op", lambda ctx, grad: grad * ctx.scale, setup_context=setup, lib=lib
+        )
+        w = torch.ones(2, requires_grad=True)
+        getattr(torch.ops, lib.ns).op(w, z=7).sum().backward()
+        return w.grad
+
+    agree(case)
+
+
+def test_the_kernel_of_a_device_that_there_is_not(caplog: pytest.LogCaptureFixture) -> None:
+    made = op(mindtorch_v2, lambda x: x + 1, "(Tensor x) -> Tensor")
+    with made.set_kernel_enabled("gpu", enabled=False):
+        assert made(mindtorch_v2.ones(1)).tolist() == [2]
+    assert caplog.records[0].name == "torch._library.custom_ops"
+    assert "no kernel was registered for this device type" in caplog.text
+
+
+def test_tags_of_built_in_operators() -> None:
+    agree(lambda t: [t.Tag.pt2_compliant_tag in o.tags for o in (t.ops.aten.sin.default, t.ops.aten.add.out)])

@@ -194,7 +194,7 @@ def test_a_missing_kernel() -> None:
     with pytest.raises(NotImplementedError) as info:
         op(torch.ones(1))
     assert str(info.value) == (
-        f"Could not run '{op.name()}' with arguments from the 'CPU' backend: the operator does not have a kernel "
+        f"Could not run '{op.name()}' with arguments from the 'CPU' backend: op does not have a kernel "
         "registered for cpu; it has kernels for CUDA. Register one with "
         f'`library.impl("{op.name()}", "CPU")`.'
     )
@@ -205,7 +205,7 @@ def test_a_missing_fake_rule() -> None:
     with pytest.raises(NotImplementedError) as info:
         op(torch.ones(1, device="meta"))
     assert str(info.value) == (
-        f"Could not run '{op.name()}' with arguments from the 'Meta' backend: the operator does not have a kernel "
+        f"Could not run '{op.name()}' with arguments from the 'Meta' backend: op does not have a kernel "
         f'registered for meta; it has kernels for CPU. Register one with `library.impl("{op.name()}", "Meta")`, or a '
         "fake rule with `register_fake`."
     )

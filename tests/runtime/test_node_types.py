@@ -223,3 +223,38 @@ def test_the_class_of_a_functions_nodes_cannot_be_another() -> None:
         Twice._backward_cls = other  # type: ignore[assignment]
         with pytest.raises(TypeError, match=r"_backward_cls of an .*Function is made with the Function"):
             Twice.apply(mindtorch_v2.ones(2))
+
+
+def test_what_counts_as_a_node() -> None:
+    def case(t: Any) -> Any:
+        functions, node = t._C._functions, t.autograd.graph.Node
+        classes = functions.AccumulateGrad, functions.DelayedError, t.autograd.function.BackwardCFunction, node
+        return [
+            [issubclass(cls, node) for cls in classes],
+            [isinstance(value, node) for value in (None, 1, node, functions.AccumulateGrad)],
+            [node in type(n).mro() for n in around_nodes(t)],
+        ]
+
+    agree(case)
+
+
+def test_numbers_of_nodes() -> None:
+    def case(t: Any) -> Any:
+        x = t.ones(2, requires_grad=True)
+        order: list[str] = []
+        first, second = x.sin(), x.cos()
+        first.register_hook(lambda grad: order.append("sin"))
+        second.register_hook(lambda grad: order.append("cos"))
+        result = first + second
+        result.grad_fn._set_sequence_nr(100)
+        first.grad_fn._set_sequence_nr(99)
+        second.grad_fn._set_sequence_nr(98)
+        result.sum().backward()
+        return order, first.grad_fn._sequence_nr()
+
+    agree(case)
+    of_a_leaf = mindtorch_v2.ones(2, requires_grad=True).exp().grad_fn.next_functions[0][0]
+    with pytest.raises(RuntimeError, match="AccumulateGrad"):
+        of_a_leaf._set_sequence_nr(1)
+    with pytest.raises(RuntimeError, match="AccumulateGrad"):  # whose number tells the engine what it is
+        mindtorch_v2.ones(2, requires_grad=True).exp().grad_fn._set_sequence_nr(2**64 - 1)

@@ -46,10 +46,9 @@ def test_errors_are_of_pytorchs_class(call: Callable[[Any], Any]) -> None:
     agree(lambda torch: refused(lambda: call(torch)))
 
 
-def test_what_says_where_a_hook_is_cannot_be_pickled() -> None:
+def test_what_says_where_a_hook_is_is_pickled_without_reading_what_anybody_wrote() -> None:
     handle = ours.ones(2, requires_grad=True).register_hook(ours.sin)
-    with pytest.raises(TypeError):
-        pickle.dumps(handle)
+    pickle.loads(pickle.dumps(handle)).remove()
     assert not hasattr(handle, "__setstate__")  # which took any tuple, and read beyond its end
 
 

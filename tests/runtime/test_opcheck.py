@@ -325,3 +325,23 @@ def test_a_size_outside_its_bounds() -> None:
     op = getattr(mindtorch_v2.ops, lib.ns).op
     with pytest.raises(mindtorch_v2.library.OpCheckError, match="not between 5 and None"):
         mindtorch_v2.library.opcheck(op, (mindtorch_v2.ones(3),))
+
+
+def test_a_function_of_the_old_style_as_gradient() -> None:
+    def case(torch: Any) -> Any:
+        op, lib = operator(torch, "(Tensor x) -> Tensor", CompositeExplicitAutograd=lambda x: x.clone())
+
+        class Twice(torch.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                with torch._C._AutoDispatchBelowAutograd():
+                    return op(x)
+
+            @staticmethod
+            def backward(ctx: Any, grad: Any) -> Any:
+                return grad * 2
+
+        lib.impl("op", lambda x: Twice.apply(x), "Autograd")
+        return [verdicts(torch, op, (torch.ones(3, requires_grad=wanted),)) for wanted in (True, False)]
+
+    agree(case)

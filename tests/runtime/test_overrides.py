@@ -390,3 +390,82 @@ NO_SUBCLASS = (
 )
 def test_mistakes(case: Callable[[Any], Any], quoted: str) -> None:
     agree(case, quoted)
+
+
+def answering(base: Any, log: list[Any]) -> Any:
+    """A class, whose ``__torch_function__`` notes what is called, and returns -1."""
+
+    class Answer(*([] if base is None else [base])):  # type: ignore[misc]
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            log.append(getattr(func, "__name__", func))
+            return -1
+
+    return Answer
+
+
+@pytest.mark.parametrize("stranger", [True, False])
+def test_what_is_indexed_by_answers(stranger: bool) -> None:
+    def case(torch: Any) -> Any:
+        log: list[Any] = []
+        item = answering(None if stranger else torch.Tensor, log)()
+        t = torch.tensor([5])
+        found = [t[item], t[5, item], t[[item]]]
+        t[item] = 1
+        t[5, item] = 1
+        t[0] = item
+        return found, log, t
+
+    agree(case)
+
+
+def test_a_subclass_in_the_place_of_a_size_answers() -> None:
+    def case(torch: Any) -> Any:
+        log: list[Any] = []
+        cls = answering(torch.Tensor, log)
+        t = torch.Tensor._make_subclass(cls, torch.ones(1))
+        other = torch.Tensor._make_subclass(cls, torch.tensor([5]))
+        return [t.expand(other), t.view(other), t.repeat(other), t.reshape(other), t.tile(other)], [
+            name
+            for name in log
+            if name != "item"  # ours asks first whether it is a number
+        ]
+
+    agree(case)
+
+
+def test_functions_of_unknown_sizes_are_overridden() -> None:
+    names = ("sym_float", "sym_int", "sym_not", "_sym_sqrt", "_sym_cos", "_sym_atan", "_sym_log2")
+
+    def case(torch: Any) -> Any:
+        log: list[Any] = []
+        item = answering(None, log)()
+        found = [getattr(torch, name)(item) for name in names]
+        found += [torch.sym_max(item, 1), torch.sym_min(1, item), torch.sym_ite(item, 1, 2)]
+        return found, log, [getattr(torch, name)(2.0) for name in names]
+
+    agree(case)
+
+
+def test_grad_of_what_is_no_tensor() -> None:
+    def case(torch: Any) -> Any:
+        seen: list[Any] = []
+
+        class Other:
+            @classmethod
+            def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                seen.append([type(a).__name__ for a in args])
+                return -1
+
+        return torch.autograd.grad(Other(), Other()), seen
+
+    agree(case)
+
+
+def test_parameters_of_distributions_that_are_no_tensors() -> None:
+    def case(torch: Any) -> Any:
+        log: list[Any] = []
+        utils = importlib.import_module(f"{torch.__name__}.distributions.utils")
+        return utils.broadcast_all(answering(None, log)(), torch.ones(1)), log
+
+    agree(case)

@@ -692,3 +692,15 @@ def test_what_is_recorded_is_freed() -> None:
             gc.collect()
             assert kept() is None  # a recording holds shapes, not tensors
     assert names(p.events())[0] == "aten::ones"
+
+
+def test_labels_as_operators() -> None:
+    def case(torch: Any) -> Any:
+        with torch.autograd.profiler.profile() as p:
+            record = torch.ops.profiler._record_function_enter("bar", None)
+            torch.ones(3) * 2
+            torch.ops.profiler._record_function_exit(record)
+        return [event.count for event in p.function_events if event.name == "bar"]
+
+    assert case(ours) == [1]
+    ours.ops.profiler._record_function_exit(ours.tensor(1 << 40))  # the number of no label

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-__all__ = ["pieces", "quoted", "strings"]
+__all__ = ["pieces", "quoted", "requoted", "strings"]
 
 # A word with the space or `\n` behind it; a field of a formatted string, with any spaces in it, is part of one word.
 _WORD = re.compile(r"(?=.)(?:\\[^n]|[^ \\])*(?:\\n| |$)")
@@ -20,6 +20,13 @@ def quoted(text: str) -> str:
     if literal[0] == "'" and text.count('"') <= text.count("'"):
         return '"' + literal[1:-1].replace("\\'", "'").replace('"', '\\"') + '"'
     return literal
+
+
+def requoted(body: str) -> str:
+    """What stands between double quotes as a literal, in single ones where that saves it its backslashes."""
+    if '\\"' in body and "'" not in body:
+        return "'" + body.replace('\\"', '"') + "'"
+    return f'"{body}"'
 
 
 def strings(values: Sequence[str]) -> str:
@@ -46,5 +53,5 @@ def _literal(part: str, literal: str) -> str:
     if literal[0] != "f":
         return quoted(ast.literal_eval(literal[0] + part + literal[0]))
     if _FIELD.search(part):
-        return f"f{literal[1]}{part}{literal[1]}"
+        return "f" + (requoted(part.replace('"', '\\"')) if literal[1] == "'" else f'"{part}"')
     return _literal(part.replace("{{", "{").replace("}}", "}"), literal[1:])

@@ -234,7 +234,7 @@ cdef class RareState:
     cdef bint keeps_marks                   # whether the marks stay once forward is done
     cdef tuple unpack                       # of saved-tensor hooks, where `saved` holds what pack returned; None elsewhere
     cdef tuple histories                    # of saved-tensor hooks: (node, output number, tangents) of what was saved
-    cdef object recorded_at                 # in anomaly mode: the stack of the forward call
+    cdef tuple recorded_at                  # in anomaly mode: the stack of the forward call; of one in backward, its node's name and this
     cdef Node change                        # while backward runs for a change of a view: the node that stands for it in the graph
 
 

@@ -68,6 +68,14 @@ _DYNAMIC = frozenset(
 )
 
 
+def _is_tensor_constructor(func: OpOverload) -> bool:
+    """Whether an operator makes a tensor of none: it takes none, and returns one."""
+    schema = func._schema
+    return not any("Tensor" in str(a.type) for a in schema.arguments) and [str(r.type) for r in schema.returns] == [
+        "Tensor"
+    ]
+
+
 @dataclass
 class _Memory:
     """A real storage, the meta tensor over all of what stands for it, and how many tensors show it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 from .._core import SavedTensor
@@ -59,4 +60,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name in ("kineto_available", "_profiler_enabled"):
         return getattr(importlib.import_module(f"{__name__}.profiler"), name)
+    if name == "torch":  # as in PyTorch, where the module imports its package
+        return sys.modules[__name__.rpartition(".")[0]]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

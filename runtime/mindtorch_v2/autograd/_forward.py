@@ -210,7 +210,12 @@ def _by_double_backward(op: OpOverload, inputs: tuple[Any, ...], tangents: tuple
     with enable_grad():
         starts = [_start(o) for o in outputs]
         args, kwargs = _split(op, inputs)
-        gradients, without = _core.run_backward_formula(op, args, kwargs, output, _needs(tangents, op), starts)
+        try:
+            gradients, without = _core.run_backward_formula(op, args, kwargs, output, _needs(tangents, op), starts)
+        except NotImplementedError as error:
+            raise NotImplementedError(
+                f"Trying to use forward AD with {op.name()} that does not support it: {error}"
+            ) from error
         pairs = [
             (g, t) for g, t in zip(gradients, _slots(op, tangents), strict=True) if g is not None and t is not None
         ]

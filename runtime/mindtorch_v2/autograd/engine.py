@@ -10,7 +10,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-from ..overrides import handle_torch_function
+from ..overrides import handle_torch_function, is_tensor_like
 from .graph import GradientEdge
 
 __all__ = ["backward", "gives_to_chosen_inputs", "grad"]
@@ -72,7 +72,7 @@ def backward(
         grad_tensors = grad_variables
     chosen = None if inputs is None else _inputs(inputs, "backward")
     roots = _tuple(tensors, "tensors")
-    if _core.any_overridden((*roots, *(chosen or ()))):
+    if _core.overrides_among((*roots, *(chosen or ())), {}):
         handle_torch_function(
             backward, (*roots, *(chosen or ())), tensors, grad_tensors=grad_tensors, retain_graph=retain_graph,
             create_graph=create_graph, inputs=inputs,
@@ -107,9 +107,9 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
     roots, chosen = _tuple(outputs, "outputs"), _inputs(inputs, "grad")
-    if _core.any_overridden((*roots, *chosen)):
+    if _core.overrides_among((*roots, *chosen), {}):
         found = handle_torch_function(
-            grad, (*roots, *chosen), outputs, chosen, grad_outputs=grad_outputs, retain_graph=retain_graph,
+            grad, (*roots, *chosen), roots, chosen, grad_outputs=grad_outputs, retain_graph=retain_graph,
             create_graph=create_graph, only_inputs=only_inputs, allow_unused=allow_unused,
             is_grads_batched=is_grads_batched, materialize_grads=materialize_grads,
         )  # fmt: skip
@@ -162,7 +162,7 @@ _core.install_method("backward", _core.BackwardMethod(tensor_backward))
 
 def _tuple(tensors: Any, name: str) -> tuple[Any, ...]:
     """The tensors, or gradient edges, of the argument ``name``."""
-    if isinstance(tensors, (Tensor, GradientEdge)):
+    if isinstance(tensors, GradientEdge) or is_tensor_like(tensors):
         return (tensors,)
     try:
         return tuple(tensors)

@@ -10,8 +10,12 @@ from typing import Any
 from .. import _core
 from .._core import FunctionCtx, Tensor
 from .grad_mode import is_grad_enabled, no_grad
+from .graph import Node
 
-__all__ = ["DelayedError", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
+__all__ = ["BackwardCFunction", "DelayedError", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
+
+
+BackwardCFunction = FunctionCtx  # PyTorch's name of what makes a context a node
 
 
 class FunctionMeta(type):
@@ -139,6 +143,9 @@ class DelayedError:
             if isinstance(tensor, Tensor) and tensor.grad_fn is not None:
                 tensor.grad_fn.message = self._message  # type: ignore[attr-defined]
         return found[0] if len(found) == 1 else found
+
+
+Node.register(DelayedError)  # as in PyTorch, where it is a node itself
 
 
 class _Refusing(Function):

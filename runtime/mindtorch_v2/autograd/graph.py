@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from .. import _core
 from .._argument_types import names_wrong_types
 from .._core import (
-    Node,
     Tensor,
     count_saved_tensor_hooks,
     current_pass,
@@ -30,15 +31,44 @@ __all__ = [
 ]  # fmt: skip
 
 
+class Node(abc.ABC):
+    """A step of a recorded graph, for ``isinstance``: no node's class inherits it, and nobody makes one."""
+
+    @abc.abstractmethod
+    def name(self) -> str:
+        """What the step is called, ``"MulBackward0"``."""
+
+    @property
+    @abc.abstractmethod
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """For each input the node that its gradient goes to, and which of that node's outputs it is."""
+
+    @property
+    @abc.abstractmethod
+    def metadata(self) -> dict[Any, Any]:
+        """What users note of the node."""
+
+    @abc.abstractmethod
+    def register_hook(self, fn: Callable[..., Any]) -> Any:
+        """Has ``fn(grad_inputs, grad_outputs)`` called after the node has run; returns what removes it."""
+
+    @abc.abstractmethod
+    def register_prehook(self, fn: Callable[..., Any]) -> Any:
+        """Has ``fn(grad_outputs)`` called before the node runs; returns what removes it."""
+
+
+Node.register(_core.Node)
+
+
 class GradientEdge(NamedTuple):
     """Where a gradient goes: a node, and which of its outputs it belongs to.
 
     ``ownership_token`` is for nodes that do not keep what is behind them alive; ours do, so that it may be None.
     """
 
-    node: Node
+    node: _core.Node
     output_nr: int
-    ownership_token: Node | None = None
+    ownership_token: _core.Node | None = None
 
 
 @names_wrong_types
@@ -65,7 +95,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
         count_change(each)
 
 
-def _node_of(tensor: Tensor) -> Node:
+def _node_of(tensor: Tensor) -> _core.Node:
     node = tensor.grad_fn
     if node is None and tensor.requires_grad:  # a leaf's accumulator is what comes next after any view of it
         with enable_grad():

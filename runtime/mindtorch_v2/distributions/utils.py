@@ -9,6 +9,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .._core import Tensor
+from ..overrides import is_tensor_like
 
 __all__ = [
     "broadcast_all",
@@ -47,12 +48,13 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 
     Raises ValueError for anything else.
     """
-    if not all(isinstance(value, (Tensor, numbers.Number)) for value in values):
+    if not all(isinstance(value, numbers.Number) or is_tensor_like(value) for value in values):
         raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects like it.")
     first = next((value for value in values if isinstance(value, Tensor)), None)
     like = {"dtype": torch.get_default_dtype()} if first is None else {"dtype": first.dtype, "device": first.device}
-    tensors = [value if isinstance(value, Tensor) else torch.tensor(value, **like) for value in values]
-    return tuple(torch.broadcast_tensors(*tensors))
+    tensors = [value if is_tensor_like(value) else torch.tensor(value, **like) for value in values]
+    alike: tuple[Tensor, ...] = torch.broadcast_tensors(*tensors)
+    return alike
 
 
 def standard_normal(shape: Any, like: Tensor) -> Tensor:

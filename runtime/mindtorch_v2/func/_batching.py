@@ -209,7 +209,12 @@ def _view_models(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], 
         return None
     source = args[at]
     models, keywords = tree_map(_without_data, list(args)), tree_map(_without_data, kwargs)
-    result = op(*models, **keywords)
+    try:
+        result = op(*models, **keywords)
+    except RuntimeError as error:
+        if op._schema.name != "as_strided":
+            raise
+        raise RuntimeError(f"as_strided() of a sample can access memory outside of `tensor`: {error}") from error
     parts = list(result) if isinstance(result, (tuple, list)) else [result]
     if any(p.untyped_storage() is not models[at].untyped_storage() for p in parts):
         return None

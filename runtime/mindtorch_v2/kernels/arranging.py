@@ -9,12 +9,17 @@ from .. import _core
 from .._core import Tensor
 from .._ops import ops
 from ._arrays import bits, moved
-from .reduction import wrap_dim, wrap_dims
+from .reduction import wrap_dim, wrap_dims, written
 
 _I64, _I32, _BOOL = (_core.dtypes[name] for name in ("int64", "int32", "bool"))
 
 
 # ---------------------------------------------------------------- order
+def fill_into(self: Tensor, value: Tensor, *, out: Tensor) -> Tensor:
+    """``self`` with every element set to ``value``, in ``out``."""
+    return written((out,), (ops.aten.fill.Tensor(self, value),))[0]
+
+
 def flip(self: Tensor, dims: Sequence[int]) -> Tensor:
     """Elements in reverse along dimensions."""
     import numpy as np

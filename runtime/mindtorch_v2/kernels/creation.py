@@ -40,6 +40,7 @@ __all__ = [
     "new_full",
     "new_ones",
     "new_zeros",
+    "new_zeros_with_same_feature_meta",
     "ones",
     "ones_like",
     "refuse_meta",
@@ -151,6 +152,19 @@ def new_empty(
 def new_zeros(self: Tensor, size: Sequence[int], **options: Any) -> Tensor:
     """As `new_empty`, filled with 0."""
     return write(new_empty(self, size, **options), 0)
+
+
+def new_zeros_with_same_feature_meta(self: Tensor, other: Tensor, *, self_num_batch_dims: int = 0) -> Tensor:
+    """Zeros laid out as ``other`` in a storage as large as its; in front the first dimensions of ``self``, of each
+    sample a storage after another."""
+    batch = tuple(self.shape[:self_num_batch_dims])
+    step = other.untyped_storage().nbytes() // other.dtype.itemsize
+    strides: tuple[int, ...] = ()
+    for size in reversed(batch):
+        strides, step = (step, *strides), step * size
+    memory = ops.aten.zeros([step], dtype=other.dtype, device=other.device)
+    made: Tensor = memory.as_strided((*batch, *other.shape), (*strides, *other.stride()), other.storage_offset())
+    return made
 
 
 def new_ones(self: Tensor, size: Sequence[int], **options: Any) -> Tensor:

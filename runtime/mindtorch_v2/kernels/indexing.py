@@ -34,6 +34,7 @@ __all__ = [
     "nonzero",
     "nonzero_fake",
     "scatter_add_",
+    "where_nonzero",
 ]
 
 _BF16, _I16, _BOOL, _U8 = (_core.dtypes[n] for n in ("bfloat16", "int16", "bool", "uint8"))
@@ -362,6 +363,12 @@ def nonzero_fake(self: Tensor) -> Tensor:
     raise NotImplementedError(
         "aten::nonzero: how many elements are not 0 is data-dependent, and a fake rule has no data"
     )
+
+
+def where_nonzero(condition: Tensor) -> list[Tensor]:
+    """The indices of all elements that are not 0, a tensor for each dimension; a number counts as one element."""
+    rows: Tensor = ops.aten.nonzero(condition if condition.dim() else condition.unsqueeze(0))
+    return list(rows.unbind(1))
 
 
 def _nonzero_rows(truth: Any) -> Any:

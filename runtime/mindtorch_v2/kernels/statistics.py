@@ -109,7 +109,8 @@ def std_mean_unbiased(self: Tensor, unbiased: bool = True) -> tuple[Tensor, Tens
 
 def var_mean_unbiased(self: Tensor, unbiased: bool = True) -> tuple[Tensor, Tensor]:
     """As `var_mean`, with a correction of 1 or none."""
-    return _spread_of("var_mean", self, None, int(unbiased), False)
+    found: tuple[Tensor, Tensor] = ops.aten.var_mean.correction(self, None, correction=int(unbiased))
+    return found
 
 
 def std_mean_dim(self: Tensor, dim: Any, unbiased: bool = True, keepdim: bool = False) -> tuple[Tensor, Tensor]:
@@ -119,7 +120,37 @@ def std_mean_dim(self: Tensor, dim: Any, unbiased: bool = True, keepdim: bool = 
 
 def var_mean_dim(self: Tensor, dim: Any, unbiased: bool = True, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """As `var_mean`, over dimensions."""
-    return _spread_of("var_mean", self, dim, int(unbiased), keepdim)
+    found: tuple[Tensor, Tensor] = ops.aten.var_mean.correction(self, dim, correction=int(unbiased), keepdim=keepdim)
+    return found
+
+
+def var_mean_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the elements, and over how many of them each variance is."""
+    self, dim, correction, ctx.keepdim = inputs
+    ctx.dims = sorted(wrap_dims(dim, self.dim())) if self.dim() else []
+    ctx.count = math.prod(self.shape[d] for d in ctx.dims)
+    ctx.free = ctx.count - (1 if correction is None else correction)
+    ctx.save_for_backward(self)
+
+
+def var_mean_backward(ctx: Any, grad_var: Tensor | None, grad_mean: Tensor | None) -> tuple[Any, ...]:
+    """Of the variance the distance from the mean, twice, over the degrees of freedom; of the mean a share for each."""
+    (self,) = ctx.saved_tensors
+    found = None
+    if grad_var is not None:
+        slope = (2 / ctx.free if ctx.free else math.inf) * _beside(ctx, grad_var)
+        found = slope * (self - self.mean(ctx.dims, True))
+    if grad_mean is not None:
+        share = (_beside(ctx, grad_mean) / ctx.count).expand(self.shape)
+        found = share if found is None else found + share
+    return found, None, None, None
+
+
+def _beside(ctx: Any, grad: Tensor) -> Tensor:
+    """A gradient with the dimensions that went, of size 1."""
+    for d in () if ctx.keepdim else ctx.dims:
+        grad = grad.unsqueeze(d)
+    return grad
 
 
 # ---------------------------------------------------------------- quantiles

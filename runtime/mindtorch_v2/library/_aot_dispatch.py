@@ -15,6 +15,7 @@ from .._core import OpOverload, Tensor
 from .._functional import allclose
 from .._generators import default_generator
 from .._ops import ops
+from ..autograd._levels import in_transform
 from ._fake import dynamic_sizes
 from ._samples import map_tensors, tensors_in, without_data
 
@@ -81,7 +82,7 @@ def _joint(op: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
         from ..func._functionalize import record_inside
 
         record_inside()
-        with autograd.enable_grad():
+        with in_transform(0), autograd.enable_grad():  # the call is as in a program, which is in no transform
             leaves = [_core.leaf(t) if wants else t for t, wants in zip(tensors, wanted, strict=True)]
             given = iter(
                 [leaf * 1 if leaf.requires_grad else leaf for leaf in leaves]

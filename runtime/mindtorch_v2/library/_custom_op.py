@@ -31,6 +31,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 DeviceTypes = str | Sequence[str] | None
 Tags = str | Sequence[str] | None
 
+_LOGGER = "torch._library.custom_ops"  # PyTorch's, which programs set up by its name
+
 _handles: dict[str, CustomOpHandle] = {}
 
 
@@ -85,14 +87,23 @@ class CustomOpHandle:
 
     @contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
-        """Inside ``with``: the kernel of a device type is off (or on again); calls run what there is without it."""
-        key = device_key(device_type)
+        """Inside ``with``: the kernel of a device type is off (or on again); calls run what there is without it.
+
+        Where there is none, of a device type that is not known either, a warning is logged.
+        """
         action = "enable" if enabled else "disable"
+        without = f"Attempted to {action} kernel for {device_type} but no kernel was registered for this device type."
+        try:
+            key = device_key(device_type)
+        except RuntimeError:
+            _log(without)
+            yield
+            return
         if not any(k.function for k in registrations(self._opoverload, key)):
-            _log("Attempted to %s kernel for %s but no kernel was registered for it.", action, device_type)
+            _log(without)
         before = suspend(self._opoverload, key, not enabled)
         if before is not enabled:
-            _log("Attempted to %s kernel for %s but it was already %sd.", action, device_type, action)
+            _log(f"Attempted to {action} kernel for {device_type} but it was already {action}d.")
         try:
             yield
         finally:
@@ -299,7 +310,7 @@ def _require_choice_of_device(schema: Schema, device_types: DeviceTypes) -> None
         )
 
 
-def _log(message: str, *values: object) -> None:
+def _log(message: str) -> None:
     import logging  # a tenth of what importing this package takes; nobody else here needs it
 
-    logging.getLogger(__name__).warning(message, *values)
+    logging.getLogger(_LOGGER).warning(message)

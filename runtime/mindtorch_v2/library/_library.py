@@ -23,6 +23,7 @@ from ._graph import UPDATE_SPECS, GraphDeclaration, check_hooks, check_update, d
 from ._list_outputs import gradients_by_output, returns_lists
 from ._publishing import publish
 from ._registrations import Kernel, find_meta, formula, pop, push
+from ._tags import Tag
 
 if TYPE_CHECKING:
     from .definitions import Definition
@@ -47,6 +48,7 @@ _SEPARATOR = re.compile(r"""("[^"]*"|'[^']*'|\[[^\]]*\])|\s*(,|->|=)\s*""")
 _SPACED = {",": ", ", "->": " -> ", "=": "="}
 _KINDS = ("DEF", "IMPL", "FRAGMENT")
 _RESERVED = ("prim",)
+_TAGS_OF_ATEN = (Tag.pt2_compliant_tag,)  # what PyTorch says of each of its own operators
 _PACKAGE = __name__.partition(".")[0]
 _definers: dict[str, str] = {"aten": "mindtorch_ops"}  # namespace -> where its one DEF library was made
 _impls: set[str] = set()  # "ns/name/key" of each kernel that a library registered
@@ -128,7 +130,7 @@ class Library:
         parsed = parse(schema)
         require_namespace(parsed, self.ns)
         parsed = parsed.in_namespace(self.ns)
-        all_tags = as_tags(tags)
+        all_tags = as_tags(tags) + (_TAGS_OF_ATEN if self.ns == "aten" else ())
         place = source or caller()
         overload = OpOverload(self.ns, parsed, place, all_tags, doc, device_check, overlap_check)
         packet = _ops.add(overload)

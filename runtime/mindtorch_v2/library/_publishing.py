@@ -100,7 +100,7 @@ def _method_form(packet: OpOverloadPacket) -> Callable[..., Any]:
 
 def _returns_lists(packet: OpOverloadPacket) -> bool:
     returns = [getattr(packet, name)._schema.returns for name in packet.overloads()]
-    return all(len(found) == 1 and isinstance(found[0].type, ListType) for found in returns)
+    return any(len(found) == 1 and isinstance(found[0].type, ListType) for found in returns)
 
 
 def _is_free(name: str) -> bool:

@@ -14,7 +14,7 @@ from mtcodegen.expr.nodes import BoolOp, Conditional, Name, map_children
 from mtcodegen.pycode.definitions import DefinitionEmitter
 from mtcodegen.pycode.docstrings import docstring
 from mtcodegen.pycode.imports import Imports
-from mtcodegen.pycode.literals import quoted, strings
+from mtcodegen.pycode.literals import quoted, requoted, strings
 from mtcodegen.targets.definitions import views
 from mtcodegen.targets.definitions.gradients import gradient
 from mtcodegen.targets.definitions.kernels import KEYS, choices
@@ -104,11 +104,8 @@ def _check(scope: Scope, check: Check) -> views.Check:
     emitter = scope.beside({name: name for name in names.values()})
     conditions = tuple(emitter.text(_named(expr, names)) for expr in _clauses(check.condition.expr))
     message = "".join(_part(emitter, part, names, formatted) for part in check.message)
-    literal = f'"{message}"'
-    if '\\"' in message and "'" not in message:  # then the formatter has the other quotes, and nothing escaped
-        literal = "'" + message.replace('\\"', '"') + "'"
-    said = f"{'f' if formatted else ''}{literal}" if check.message else ""
-    return views.Check(conditions, said, check.error, variables)
+    message = ("f" if formatted else "") + requoted(message) if check.message else ""
+    return views.Check(conditions, message, check.error, variables)
 
 
 def _named(expr: Expr, names: Mapping[Expr, str]) -> Expr:

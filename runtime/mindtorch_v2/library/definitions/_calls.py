@@ -8,7 +8,7 @@ from typing import Any
 from opschema.definitions import DefinitionError, Symbol, TensorSymbol, Tracer, operands_of
 
 from ... import _core
-from ..._core import OpOverload, OpOverloadPacket, Tensor
+from ..._core import OpOverload, OpOverloadPacket, Tensor, TupleForm
 from ..._core import dtype as DType
 from ..._modes import TorchFunctionMode, stacks
 from ..._pending import load
@@ -59,6 +59,8 @@ class Calls(Tracer):
 
     def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The result of an operator or a packet."""
+        if isinstance(callee, TupleForm):
+            callee = callee.packet
         if not isinstance(callee, (OpOverload, OpOverloadPacket)):
             name = getattr(callee, "__name__", repr(callee))
             raise DefinitionError(f"{name} is no operator: call it in op.python(...)")

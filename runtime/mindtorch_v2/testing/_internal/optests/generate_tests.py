@@ -43,7 +43,7 @@ __all__ = [
 
 DEFAULT_TEST_UTILS = ["test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic"]
 DEPRECATED_DEFAULT_TEST_UTILS = [*DEFAULT_TEST_UTILS, "test_aot_dispatch_static"]
-STATUSES = {"success", "xfail", "skip"}
+STATUSES = {"xfail", "skip"}  # a test that passes is not in the file
 VERSION = 1
 DESCRIPTION = (
     "What is known to fail of the tests that generate_opcheck_tests makes: a status for each test, by operator."
@@ -246,7 +246,11 @@ def generate_opcheck_tests(
                 made = _made(testcase, method, f"{prefix}__{name}", prefix, namespaces, failures)
                 _add(testcase, f"{prefix}__{name}", made, decorators)
     for qualname, tests in failures.data.items():
-        failing = [test for test, known in tests.items() if known.get("status") == "xfail"]
+        failing = [
+            test
+            for test, known in tests.items()
+            if known.get("status") == "xfail" and "test_aot_dispatch_static" not in test  # which nobody need pass
+        ]
         name = "test_pt2_compliant_tag_" + qualname.replace("::", "_").replace(".", "_")
         _add(testcase, name, _tag_test(qualname, failing), decorators)
 
