@@ -75,3 +75,29 @@ def jacobian_of_its_class(torch: Any) -> Any:
 @pytest.mark.parametrize("case", [functions_of_classes, text, gradient_of_its_class, jacobian_of_its_class])
 def test_as_in_pytorch(case: Callable[[Any], Any]) -> None:
     agree(case)
+
+
+def test_a_vectorized_jacobian_of_a_wrapper() -> None:
+    """Whose tangents are told apart though wrappers have no addresses."""
+
+    def case(t: Any) -> Any:
+        tree_map = t.utils._pytree.tree_map
+
+        class Wrapper(t.Tensor):  # type: ignore[misc]
+            @staticmethod
+            def __new__(cls, inner: Any) -> Any:
+                made = t.Tensor._make_wrapper_subclass(cls, inner.size(), dtype=inner.dtype)
+                made.held = inner
+                return made
+
+            @classmethod
+            def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                bare = tree_map(lambda a: a.held if isinstance(a, cls) else a, (args, kwargs or {}))
+                out = func(*bare[0], **bare[1])
+                return tree_map(lambda a: cls(a) if isinstance(a, t.Tensor) else a, out)
+
+        x = Wrapper(t.tensor([1.0, 2.0]))
+        found = t.autograd.functional.jacobian(lambda x: x * x, x, vectorize=True, strategy="forward-mode")
+        return getattr(found, "held", found).tolist()
+
+    agree(case)

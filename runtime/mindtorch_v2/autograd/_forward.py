@@ -184,11 +184,10 @@ def _unshared(tangent: Tensor | None, given: Any) -> Tensor | None:
 
 
 def _memory(tensor: Any) -> int:
-    """The address of a tensor's memory; of a batch, of the whole of it."""
+    """What tells a tensor's memory from others'; of a batch, that of the whole of it. A wrapper has no address."""
     while _batched(tensor):
         tensor = tensor.value
-    address: int = tensor.untyped_storage().data_ptr()
-    return address
+    return id(tensor.untyped_storage())
 
 
 def _registered_at(op: OpOverload) -> str:
