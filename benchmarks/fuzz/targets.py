@@ -219,7 +219,7 @@ def _is_own(value: Any, module: ModuleType) -> bool:
     home = getattr(value, "__module__", module.__name__)
     if "." in module.__name__:
         return bool(home == module.__name__)
-    return home.partition(".")[0] in (module.__name__, "builtins", "_cython_3_0", "")
+    return home.partition(".")[0] in (module.__name__, "torch", "builtins", "_cython_3_0", "")  # torch: of packets
 
 
 def path_changes(path: str) -> bool:

@@ -268,6 +268,16 @@ def _of_tensors(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     return other, positional, {argument.name: given[argument.name] for argument in other._schema.kwarg_only}
 
 
+def of_numbers(op: OpOverload, args: Sequence[Any]) -> OpOverload:
+    """The overload that runs where a mode was told of one of two tensors: that of a number, where one is given."""
+    kinds = {tensor: number for number, tensor in _OVERLOADS_OF_NUMBERS.items()}
+    told = op.namespace == "aten" and op._schema.name in _TAKE_NUMBERS and op._schema.overload in kinds
+    if not told or len(args) < 2 or isinstance(args[1], Tensor):
+        return op
+    found: OpOverload = getattr(op.overloadpacket, kinds[op._schema.overload])
+    return found
+
+
 def ask_dispatch(name: str, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What the innermost mode, or the first of the arguments that does not decline, answers to a call of ``name``."""
     found = _overriding(args, kwargs, "__torch_dispatch__")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from .. import _core
 from .._core import OpOverload
-from ..overrides import TorchDispatchMode
+from ..overrides import TorchDispatchMode, of_numbers
 from . import runtime
 from .errors import NpuError
 from .graph_handlers import NpuGraphOpHandler, handler_of, replacement_of
@@ -85,6 +85,7 @@ class Updates(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        func = of_numbers(func, args)
         handler = handler_of(func)
         if handler is None or not is_current_stream_capturing():
             return func(*args, **(kwargs or {}))

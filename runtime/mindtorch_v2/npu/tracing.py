@@ -11,7 +11,7 @@ from .._core import OpOverload, Tensor
 from ..autograd import no_grad
 from ..func import functional_call
 from ..nn import Module
-from ..overrides import TorchDispatchMode
+from ..overrides import TorchDispatchMode, of_numbers
 from .errors import PlanError
 
 __all__ = ["Call", "Trace", "is_view", "tensors_in", "trace"]
@@ -31,8 +31,8 @@ class _Fake(Tensor):
     @classmethod
     def __torch_dispatch__(cls, func: OpOverload, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise PlanError(
-            f"{func.name()} was called on a tensor of a plan that is being made, outside of it: such a tensor has a "
-            "shape and no values"
+            f"{of_numbers(func, args).name()} was called on a tensor of a plan that is being made, outside of it: such a "
+            "tensor has a shape and no values"
         )
 
 
@@ -117,7 +117,7 @@ class _Recorder(TorchDispatchMode):
         self.views: list[Call] = []
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = dict(kwargs or {})
+        kwargs, func = dict(kwargs or {}), of_numbers(func, args)
         device = _place_of(func, args, kwargs)
         metas: dict[int, Tensor] = {}  # what each stands for, by its identity
         result = self._on_meta(func, args, kwargs, metas)
