@@ -31,8 +31,8 @@ class _Fake(Tensor):
     @classmethod
     def __torch_dispatch__(cls, func: OpOverload, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise PlanError(
-            f"{of_numbers(func, args).name()} was called on a tensor of a plan that is being made, outside of it: such a "
-            "tensor has a shape and no values"
+            f"{of_numbers(func, args).name()} was called on a tensor of a plan that is being made, outside of it: such "
+            "a tensor has a shape and no values"
         )
 
 
