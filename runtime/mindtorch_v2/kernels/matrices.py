@@ -374,7 +374,11 @@ def matrix_exp(self: Tensor) -> Tensor:
     found = matrix_exp_fake(self)
     if not self.numel():
         return found
-    return as_tensor(scipy("linalg").expm(as_array(self)), self.dtype)
+    given = as_array(self)
+    wide = given.astype(
+        "complex128" if given.dtype.kind == "c" else "float64", copy=False
+    )  # small elements of large ones
+    return as_tensor(scipy("linalg").expm(wide), self.dtype)
 
 
 def matrix_exp_fake(self: Tensor) -> Tensor:
