@@ -28,7 +28,8 @@ def _state(spec: OpSpec, device: str) -> str:
 
 def _state_on_meta(spec: OpSpec) -> str:
     """Of tensors without elements a rule says what comes out; where nothing new does, nothing is done."""
-    ruled = bool(spec.fakes) or spec.fake_function is not None or not spec.schema.returns
+    changes = bool(spec.schema.returns) or any(argument.is_write for argument in spec.schema.arguments)
+    ruled = bool(spec.fakes) or spec.fake_function is not None or not changes
     if ruled or (not fresh_returns(spec.schema) and any(kernel.devices for kernel in spec.kernels)):
         return "native"
     return "composite" if is_composite(spec) else "absent"
