@@ -37,7 +37,7 @@ _OF_OPERATORS = ("", "nn.functional", "func")
 _OF_EVERY_OBJECT = frozenset((
     "__class__", "__class_getitem__", "__delattr__", "__dict__", "__dir__", "__doc__", "__getattribute__",
     "__init_subclass__", "__module__", "__new__", "__pyx_vtable__", "__setattr__", "__sizeof__", "__subclasshook__",
-    "__weakref__",
+    "__weakref__", "__slotnames__",
     "__dataclass_fields__", "__dataclass_params__",
     "__annotations__", "__slots__", "__abstractmethods__", "__match_args__", "__orig_bases__", "__parameters__",
 ))  # fmt: skip
@@ -79,6 +79,8 @@ class Target:
 def find_targets(library: str) -> list[Target]:
     """Everything public of the package of that name."""
     torch = importlib.import_module(library)
+    for module in MODULES:  # first: some give tensors methods as they are imported
+        importlib.import_module(f"{library}.{module}" if module else library)
     schemas = _schemas(torch)
     stubs = _stub_signatures(Path(torch.__file__ or "").parent / "_core.pyi")
     found: dict[str, Target] = {}
