@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import mindtorch_v2 as torch
 
-from .. import _core
 from .._core import Tensor
-from ..npu.launcher import KernelLauncher
-from ..npu.paths import kernel_sources
+from ..npu.built_in import MOST_BLOCKS, kernel
 from ..npu.structs import upload, upload_to
 from ._attention import Problem, Softmax, refuse
 from ._attention_cpu import compose, compose_gradients
 
 __all__ = ["run", "run_gradients"]
 
-_MOST_BLOCKS = 40  # vector cores that every chip of the family has
 _SUFFIXES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 
 
@@ -71,15 +67,15 @@ def _uploaded(problem: Problem, statistics: int, workspace: Tensor | None) -> Te
 
 
 def _launch(problem: Problem, out: Tensor, softmax: Softmax, workspace: Tensor | None) -> None:
-    kernel, query = _kernel(f"attention_{_suffix(problem)}"), problem.query
+    attend, query = kernel("attention", f"attention_{_suffix(problem)}", *("ptr",) * 11, "f32"), problem.query
     plan = _uploaded(problem, softmax.statistics, workspace)
     q2, k2 = problem.second or (query, query)
     mask = query if problem.mask is None else problem.mask
     table = query if problem.table is None else problem.table
-    blocks = min(_MOST_BLOCKS, problem.tokens * problem.heads)
+    blocks = min(MOST_BLOCKS, problem.tokens * problem.heads)
     left = softmax.logarithms if softmax.logarithms is not None else softmax.peaks
     left, sums = (out if each is None else each for each in (left, softmax.sums))
-    kernel(blocks, query, problem.key, problem.value, q2, k2, mask, table, out, left, sums, plan, problem.scale)
+    attend(blocks, query, problem.key, problem.value, q2, k2, mask, table, out, left, sums, plan, problem.scale)
 
 
 def _launch_gradients(
@@ -90,23 +86,12 @@ def _launch_gradients(
     gradients: Sequence[Tensor],
     workspace: Tensor | None,
 ) -> None:
-    kernel, query = _gradient_kernel(f"attention_gradient_{_suffix(problem)}"), problem.query
+    name, query = f"attention_gradient_{_suffix(problem)}", problem.query
+    differentiate = kernel("attention_gradient", name, *("ptr",) * 12, "f32")
     plan = _uploaded(problem, softmax.statistics, workspace)
     mask = query if problem.mask is None else problem.mask
     given = (query, problem.key, problem.value, grad, out, softmax.peaks, softmax.sums, mask)
-    kernel(_MOST_BLOCKS, *given, *gradients, plan, problem.scale)
-
-
-@functools.cache
-def _kernel(symbol: str) -> _core.Kernel:
-    launcher = KernelLauncher.from_source("mindtorch_attention", [kernel_sources() / "attention.cpp"])
-    return launcher.bind(symbol, (*(_core.c_types["ptr"],) * 11, _core.c_types["f32"]))
-
-
-@functools.cache
-def _gradient_kernel(symbol: str) -> _core.Kernel:
-    launcher = KernelLauncher.from_source("mindtorch_attention_gradient", [kernel_sources() / "attention_gradient.cpp"])
-    return launcher.bind(symbol, (*(_core.c_types["ptr"],) * 12, _core.c_types["f32"]))
+    differentiate(MOST_BLOCKS, *given, *gradients, plan, problem.scale)
 
 
 def _check(problem: Problem, tensors: Iterable[tuple[str, Tensor | None, tuple[int, ...], Any]]) -> None:

@@ -5,33 +5,18 @@ What a kernel does not take goes by way of the CPU (`run_on_cpu`), as operators 
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import mindtorch_v2 as torch
 
 from .. import _core
 from .._core import Tensor
-from ..npu.launcher import KernelLauncher
-from ..npu.paths import kernel_sources
+from ..npu.built_in import MOST_BLOCKS, blocks, kernel
 
 __all__ = ["FLOAT32", "MOST_BLOCKS", "SUFFIXES", "blocks", "fits", "kernel", "result_like", "run", "together", "whole"]
 
-_ELEMENTS_PER_BLOCK = 2048
-MOST_BLOCKS = 40  # vector cores that every chip of the family has; blocks of `sum` wait for one another
 FLOAT32 = _core.dtypes["float32"]
 SUFFIXES = {FLOAT32: "f32", _core.dtypes["float16"]: "f16"}  # of the kernels' names
-
-
-@functools.cache
-def _source(name: str) -> KernelLauncher:
-    return KernelLauncher.from_source(f"mindtorch_{name}", [kernel_sources() / f"{name}.cpp"])
-
-
-@functools.cache
-def kernel(file: str, symbol: str, *types: str) -> _core.Kernel:
-    """A kernel of one of the sources, which takes arguments of these C types."""
-    return _source(file).bind(symbol, tuple(_core.c_types[name] for name in types))
 
 
 def fits(*tensors: Tensor) -> bool:
@@ -84,11 +69,6 @@ def together(*tensors: Tensor) -> tuple[Tensor, ...]:
     if like is None or like.is_contiguous():
         return tuple(whole(t) for t in seen)
     return tuple(t if t.stride() == like.stride() else torch.empty_like(like).copy_(t) for t in seen)
-
-
-def blocks(n: int) -> int:
-    """The blocks that share n elements."""
-    return min(-(-n // _ELEMENTS_PER_BLOCK), MOST_BLOCKS)
 
 
 def run(file: str, name: str, *args: Any) -> None:

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-
 from .. import _core
 from .._core import Tensor
-from .launcher import KernelLauncher
-from .paths import kernel_sources
+from .built_in import blocks, kernel
 
 __all__ = ["copy_strided"]
 
 _OUTER = 4  # dimensions besides the innermost
-_MOST_BLOCKS = 40  # vector cores that every chip of the family has
-_ELEMENTS_PER_BLOCK = 2048
 _TYPES = ("ptr",) * 2 + ("u32",) * 4 + ("i64",) * 8 + ("u32", "i64")
 Dim = tuple[int, int, int]  # its size, and its strides in the source and in the destination
-
-
-@functools.cache
-def _kernel(itemsize: int) -> _core.Kernel:
-    launcher = KernelLauncher.from_source("mindtorch_copies", [kernel_sources() / "copies.cpp"])
-    return launcher.bind(f"copy_b{itemsize}", tuple(_core.c_types[name] for name in _TYPES))
 
 
 def _folded(destination: Tensor, source: Tensor) -> list[Dim]:
@@ -51,8 +40,7 @@ def copy_strided(destination: Tensor, source: Tensor) -> bool:
         return False
     padded = [(1, 0, 0)] * (_OUTER - len(outer)) + outer
     sizes, of_source, of_destination = zip(*padded, strict=True)
-    blocks = min(-(-n // _ELEMENTS_PER_BLOCK), _MOST_BLOCKS)
-    kernel = _kernel(source.itemsize)
+    copy = kernel("copies", f"copy_b{source.itemsize}", *_TYPES)
     pointers = _core.tensor_ptr(source), _core.tensor_ptr(destination)
-    kernel(blocks, *pointers, *sizes, *of_source, *of_destination, inner, step)
+    copy(blocks(n), *pointers, *sizes, *of_source, *of_destination, inner, step)
     return True
