@@ -72,7 +72,7 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 
 def fills_uninitialized_memory() -> bool:
-    """Whether what ``empty``, ``resize_`` and their like leave without values is filled by NaN or the largest number."""
+    """Whether memory without values (of ``empty``, ``resize_``, ...) is filled, by NaN or the largest number."""
     return _state.deterministic > 0 and _state.fill
 
 
