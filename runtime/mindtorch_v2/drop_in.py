@@ -26,6 +26,8 @@ _PACKAGE = __name__.rpartition(".")[0]
 _NAME = "torch"
 # PyTorch has a file for each family of modules, below the first; here the second has the names of all of them.
 _FAMILIES, _ALL_FAMILIES = "nn.modules.", "nn"
+# The package that PyTorch ships beside its own, for programs of the time when function transforms had one.
+_BESIDE, _BESIDE_HERE = "functorch", "_functorch.functorch"
 
 
 class _Here(Loader):
@@ -71,9 +73,12 @@ class _Finder(importlib.metadata.DistributionFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The module that PyTorch's name stands for, or None where there is none."""
-        if fullname != _NAME and not fullname.startswith(f"{_NAME}."):
+        top, _, part = fullname.partition(".")
+        if top == _BESIDE:
+            part = f"{_BESIDE_HERE}.{part}".rstrip(".")
+        elif top != _NAME:
             return None
-        name = _name_here(fullname.removeprefix(_NAME).removeprefix("."))
+        name = _name_here(part)
         if name is None:
             return None
         spec = importlib.util.find_spec(name)
