@@ -133,7 +133,9 @@ def test_formats_are_words_that_are_one() -> None:
         mindtorch_v2.ones(2).contiguous(memory_format=mindtorch_v2.channels_last)
 
 
-@pytest.mark.parametrize("name", ["contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "strided"])
+@pytest.mark.parametrize(
+    "name", ["contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "strided"]
+)
 def test_what_names_a_format_or_a_layout_is_no_string(name: str) -> None:
     one = getattr(mindtorch_v2, name)
     assert not isinstance(one, str) and str(one) == repr(one) == str(getattr(torch, name)) == f"{one}"
