@@ -55,18 +55,40 @@ _libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relativ
     "empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
     "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
 )
-def empty(op):
+def _empty_memory_format(op):
     """A tensor of the given size with whatever its memory holds."""
     op.python("mindtorch_v2.kernels.creation:empty", device=("CPU", "NPU", "Meta"))
+
+
+@_lib.operator(
+    "empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
+    tags=("generated", "out"),
+    overlap_check=("Internal", "Partial"),
+)
+def _empty_out(op):
+    """The out variant of ``empty.memory_format``."""
+    op.variant_of(torch.ops.aten.empty.memory_format)
+    op.not_implemented()
 
 
 @_lib.operator(
     "empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? "
     "device=None, bool? pin_memory=None) -> Tensor"
 )
-def empty_strided(op):
+def _empty_strided_default(op):
     """A tensor of the given size and strides with whatever its memory holds."""
     op.python("mindtorch_v2.kernels.creation:empty_strided", device=("CPU", "NPU", "Meta"))
+
+
+@_lib.operator(
+    "empty_strided.out(SymInt[] size, SymInt[] stride, *, Tensor(a!) out) -> Tensor(a!)",
+    tags=("generated", "out"),
+    overlap_check=("Internal", "Partial"),
+)
+def _empty_strided_out(op):
+    """The out variant of ``empty_strided``."""
+    op.variant_of(torch.ops.aten.empty_strided.default)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -657,6 +679,8 @@ def record_stream(op):
     op.not_differentiable()
 
 
+empty = torch.ops.aten.empty
+empty_strided = torch.ops.aten.empty_strided
 full = torch.ops.aten.full
 zeros = torch.ops.aten.zeros
 ones = torch.ops.aten.ones

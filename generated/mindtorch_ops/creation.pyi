@@ -46,7 +46,27 @@ __all__ = [
     "zeros_like",
 ]
 
-class _Empty(OpOverload):
+class _EmptyMemoryFormat(OpOverload):
+    def __call__(
+        self,
+        size: Sequence[int],
+        *,
+        dtype: torch.dtype | None = None,
+        layout: Any = None,
+        device: torch.device | str | None = None,
+        pin_memory: bool | None = None,
+        memory_format: Any = None,
+    ) -> Tensor: ...
+
+class _EmptyOut(OpOverload):
+    def __call__(self, size: Sequence[int], *, memory_format: Any = None, out: Tensor) -> Tensor: ...
+
+class _EmptyOverloads(OpOverloadPacket):
+    memory_format: _EmptyMemoryFormat
+    out: _EmptyOut
+
+class _Empty(_EmptyOverloads):
+    @overload
     def __call__(
         self,
         size: Sequence[int],
@@ -58,10 +78,33 @@ class _Empty(OpOverload):
         memory_format: Any = None,
     ) -> Tensor:
         """A tensor of the given size with whatever its memory holds."""
+    @overload
+    def __call__(self, size: Sequence[int], *, memory_format: Any = None, out: Tensor) -> Tensor:
+        """The out variant of ``empty.memory_format``."""
 
 empty: _Empty
 
-class _EmptyStrided(OpOverload):
+class _EmptyStridedDefault(OpOverload):
+    def __call__(
+        self,
+        size: Sequence[int],
+        stride: Sequence[int],
+        *,
+        dtype: torch.dtype | None = None,
+        layout: Any = None,
+        device: torch.device | str | None = None,
+        pin_memory: bool | None = None,
+    ) -> Tensor: ...
+
+class _EmptyStridedOut(OpOverload):
+    def __call__(self, size: Sequence[int], stride: Sequence[int], *, out: Tensor) -> Tensor: ...
+
+class _EmptyStridedOverloads(OpOverloadPacket):
+    default: _EmptyStridedDefault
+    out: _EmptyStridedOut
+
+class _EmptyStrided(_EmptyStridedOverloads):
+    @overload
     def __call__(
         self,
         size: Sequence[int],
@@ -73,6 +116,9 @@ class _EmptyStrided(OpOverload):
         pin_memory: bool | None = None,
     ) -> Tensor:
         """A tensor of the given size and strides with whatever its memory holds."""
+    @overload
+    def __call__(self, size: Sequence[int], stride: Sequence[int], *, out: Tensor) -> Tensor:
+        """The out variant of ``empty_strided``."""
 
 empty_strided: _EmptyStrided
 

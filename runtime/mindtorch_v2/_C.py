@@ -45,6 +45,8 @@ from ._modes import DisableTorchDispatch as _DisableTorchDispatch  # noqa: F401
 from ._modes import DisableTorchFunction, DisableTorchFunctionSubclass, stacks  # noqa: F401
 from ._modes import EnableTorchFunction as _EnableTorchFunctionGuard
 from ._ops import find
+from ._settings import is_filling_uninitialized_memory as _get_deterministic_fill_uninitialized_memory  # noqa: F401
+from ._settings import set_filling_uninitialized_memory as _set_deterministic_fill_uninitialized_memory  # noqa: F401
 from .autograd import is_grad_enabled  # noqa: F401
 from .autograd._levels import is_propagating as _is_fwd_grad_enabled  # noqa: F401
 from .autograd._levels import set_propagating_ as _set_fwd_grad_enabled  # noqa: F401

@@ -2,6 +2,7 @@
 
 What is computed does not depend on them: kernels here give the same result for the same input in every run, and
 products of float32 matrices are computed in float32, so that a program that allows less gets more than it asked for.
+What tensors hold before anything is written depends on them: it is the same in every run where a program asks for it.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from ._frames import user_stacklevel
 __all__ = [
     "are_deterministic_algorithms_enabled",
     "compiled_with_cxx11_abi",
+    "fills_uninitialized_memory",
     "get_deterministic_debug_mode",
     "get_float32_matmul_precision",
     "is_deterministic_algorithms_warn_only_enabled",
+    "is_filling_uninitialized_memory",
     "is_vulkan_available",
     "is_warn_always_enabled",
     "set_deterministic_debug_mode",
+    "set_filling_uninitialized_memory",
     "set_float32_matmul_precision",
     "set_flush_denormal",
     "set_warn_always",
@@ -35,6 +39,7 @@ _PRECISIONS = ("highest", "high", "medium")
 @dataclass
 class _State:
     deterministic: int = 0  # of `_MODES`
+    fill: bool = True  # what has no value yet, where results must be deterministic
     precision: str = "highest"
     warn_always: bool = False
     told: set[str] = field(default_factory=set)  # what `warn_once` said
@@ -44,7 +49,15 @@ _state = _State()
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Whether operators must give the same result in every run; kernels here do either way."""
+    """Whether operators must give the same result in every run; kernels here do either way.
+
+    New memory is filled then, unless ``torch.utils.deterministic.fill_uninitialized_memory`` is False. Raises TypeError
+    where an argument is no bool.
+    """
+    for name, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
+        if not isinstance(value, bool):
+            given = type(value).__name__
+            raise TypeError(f"_set_deterministic_algorithms(): argument {name} must be bool, not {given}")
     _state.deterministic = (1 if warn_only else 2) if mode else 0
 
 
@@ -56,6 +69,23 @@ def are_deterministic_algorithms_enabled() -> bool:
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether it was asked for with ``warn_only``."""
     return _state.deterministic == 1
+
+
+def fills_uninitialized_memory() -> bool:
+    """Whether memory without values (of ``empty``, ``resize_``, ...) is filled, by NaN or the largest number."""
+    return _state.deterministic > 0 and _state.fill
+
+
+def is_filling_uninitialized_memory() -> bool:
+    """Whether new memory is filled where results must be deterministic; True unless set otherwise."""
+    return _state.fill
+
+
+def set_filling_uninitialized_memory(mode: bool) -> None:
+    """Sets it. Raises RuntimeError where ``mode`` is no bool."""
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"expected a bool, but got {type(mode).__name__}")
+    _state.fill = mode
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:

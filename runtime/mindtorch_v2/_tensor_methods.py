@@ -17,6 +17,7 @@ from ._ops import ops
 from ._shared_memory import is_shared, share_memory_
 from ._storages import bytes_for
 from ._type_info import channels_last, channels_last_3d, contiguous_format, layout, memory_format, strided
+from .backends._new_memory import resize_ as resize_in_place
 from .backends._pinned import is_pinned, pin_memory
 from .overrides import overridable_property
 
@@ -238,7 +239,7 @@ def _resized(
         if template is None:
             raise RuntimeError("Unsupported memory format Preserve: resize_() has no tensor whose format it could be")
         wanted = _FORMATS[_core.suggested_format(template)]
-    return _core.resize_(tensor, shape, wanted)
+    return resize_in_place(tensor, shape, wanted)
 
 
 _FORMATS: dict[str, memory_format] = {known: known for known in (contiguous_format, channels_last, channels_last_3d)}

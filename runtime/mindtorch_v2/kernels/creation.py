@@ -12,6 +12,8 @@ from .._numbers import as_element, to_word, wrapped
 from .._ops import ops
 from ..backends._copies import copy_ as copy_between
 from ..backends._copies import to_cpu
+from ..backends._new_memory import resize_ as resize_in_place
+from ..backends._new_memory import settled
 from ..backends._pinned import empty_pinned
 from ._native import native
 
@@ -67,7 +69,7 @@ def empty(size: Sequence[int], *, dtype: dtype | None = None, device: device | N
         if device is not None and device.type != "cpu":
             raise RuntimeError(f"Only dense CPU tensors can be pinned, not one on {device}")
         return empty_pinned(size, dtype)
-    return _core.alloc_in_format(size, dtype, device, options.get("memory_format"))
+    return settled(_core.alloc_in_format(size, dtype, device, options.get("memory_format")))
 
 
 def empty_strided(
@@ -86,7 +88,7 @@ def empty_strided(
     reach = 0
     if all(n > 0 for n in size) and all(step >= 0 for step in stride):  # of others `as_strided` says what is wrong
         reach = 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
-    return _core.as_strided(_core.alloc((reach,), dtype, device), size, stride, 0)
+    return _core.as_strided(settled(_core.alloc((reach,), dtype, device)), size, stride, 0)
 
 
 def full(
@@ -124,7 +126,7 @@ def empty_like(
     **options: Any,
 ) -> Tensor:
     """A tensor of self's size, in the order of its dimensions unless a format is given; by default of its dtype."""
-    return _core.alloc_in_format_of(self, dtype, device, memory_format)
+    return settled(_core.alloc_in_format_of(self, dtype, device, memory_format))
 
 
 def zeros_like(self: Tensor, **options: Any) -> Tensor:
@@ -146,7 +148,7 @@ def new_empty(
     self: Tensor, size: Sequence[int], *, dtype: dtype | None = None, device: device | None = None, **options: Any
 ) -> Tensor:
     """A tensor of the given size, and of self's dtype and device unless others are given."""
-    return _core.alloc(size, dtype or self.dtype, device or self.device)
+    return settled(_core.alloc(size, dtype or self.dtype, device or self.device))
 
 
 def new_zeros(self: Tensor, size: Sequence[int], **options: Any) -> Tensor:
@@ -338,7 +340,7 @@ def set_to_part_of_tensor(
 
 def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> Tensor:
     """A new shape in place, in rows unless a format is given; the storage grows where it must."""
-    return _core.resize_(self, size, memory_format)
+    return resize_in_place(self, size, memory_format)
 
 
 def copy_meta(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:

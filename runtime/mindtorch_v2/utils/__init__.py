@@ -13,6 +13,7 @@ _LAZY = (
     "backend_registration",
     "checkpoint",
     "data",
+    "deterministic",
     "dlpack",
     "hooks",
 )
