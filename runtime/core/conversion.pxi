@@ -29,9 +29,9 @@ cdef object convert(int kind, object value, int mode):
         return value if hook.generator_type is not None and isinstance(value, hook.generator_type) else NO_DEFAULT
     if kind == ARG_DEVICE:
         return device_for(value, mode)
-    if kind == ARG_MEMORY_FORMAT and isinstance(value, str):
+    if kind == ARG_MEMORY_FORMAT and isinstance(value, (str, TopName)):
         return value if value in MEMORY_FORMATS else NO_DEFAULT
-    if kind == ARG_LAYOUT and isinstance(value, str):
+    if kind == ARG_LAYOUT and isinstance(value, (str, TopName)):
         return cast_layout(0) if value == "strided" else NO_DEFAULT
     return cast(kind, value, mode) if mode & BIND_CAST else convert_for_function(kind, value, mode)
 

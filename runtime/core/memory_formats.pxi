@@ -1,7 +1,31 @@
 """Orders of a tensor's elements in memory: which one a tensor has, and memory for one that is made in it.
 
-A format is known here by its name, that of ``torch.channels_last`` and the like in Python, which are strings.
+A format is known here by its name, which ``torch.channels_last`` and the like in Python are equal to.
 """
+
+
+cdef class TopName:
+    """A name of the top level that stands for itself, as ``torch.channels_last``: equal to that name, and no string."""
+
+    cdef readonly str name
+
+    def __init__(self, str name not None):
+        self.name = name
+
+    def __eq__(self, other):
+        if isinstance(other, str):
+            return self.name == other
+        return (type(self) is type(other) and self.name == (<TopName>other).name) if isinstance(other, TopName) else NotImplemented
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return self.name                 # that in the module
+
 
 cdef int* CHANNELS_LAST = [1, 3, 2, 0]                    # dimensions from the innermost
 cdef int* CHANNELS_LAST_3D = [1, 4, 3, 2, 0]
@@ -126,7 +150,7 @@ cdef bint is_in_format(Tensor t, object format) except -1:
 
 cdef object checked_format(str function, object format):
     """A memory format. Raises TypeError for what is none."""
-    if isinstance(format, str) and format in MEMORY_FORMATS:
+    if isinstance(format, (str, TopName)) and format in MEMORY_FORMATS:
         return format
     raise TypeError(f"{function}(): argument 'memory_format' must be torch.memory_format, not {_type_name(format)}")
 

@@ -50,7 +50,7 @@ from ._settings import set_filling_uninitialized_memory as _set_deterministic_fi
 from .autograd import is_grad_enabled  # noqa: F401
 from .autograd._levels import is_propagating as _is_fwd_grad_enabled  # noqa: F401
 from .autograd._levels import set_propagating_ as _set_fwd_grad_enabled  # noqa: F401
-from .backends import _registration, backend_of
+from .backends import _registration, backend_of, mkldnn
 from .errors import LinAlgError as _LinAlgError  # noqa: F401
 from .library import get_kernel
 from .library._kernel_function import SafeKernelFunction
@@ -303,6 +303,16 @@ def _set_tracing_state(state: Any = None) -> None:
     from .jit._tracer import set_tracing_state
 
     set_tracing_state(state)
+
+
+def _get_mkldnn_enabled() -> bool:
+    """``torch.backends.mkldnn.enabled``."""
+    return mkldnn.enabled
+
+
+def _set_mkldnn_enabled(enabled: bool) -> None:
+    """Sets ``torch.backends.mkldnn.enabled``."""
+    mkldnn.set_flags(enabled)
 
 
 def __getattr__(name: str) -> Any:

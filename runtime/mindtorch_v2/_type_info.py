@@ -27,33 +27,13 @@ __all__ = [
 ]
 
 
-class _Word(str):
-    """A name of the top level that stands for itself."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "torch." + self
-
-    __str__ = __repr__
-
-    def __format__(self, spec: str) -> str:
-        return format(str(self), spec)
-
-    def __reduce__(self) -> str:
-        return "".join(self)  # the name in the module
-
-    def __deepcopy__(self, memo: Any) -> _Word:
-        return self
-
-
-class memory_format(_Word):  # noqa: N801 - PyTorch's name
+class memory_format(_core.TopName):  # noqa: N801 - PyTorch's name
     """The order of a tensor's elements in memory: ``torch.contiguous_format`` is that of its dimensions."""
 
     __slots__ = ()
 
 
-class layout(_Word):  # noqa: N801 - PyTorch's name
+class layout(_core.TopName):  # noqa: N801 - PyTorch's name
     """How a tensor keeps its elements: ``torch.strided``, as all tensors here."""
 
     __slots__ = ()

@@ -131,3 +131,14 @@ def test_formats_are_words_that_are_one() -> None:
         mindtorch_v2.ones(2).is_contiguous(memory_format=3)
     with pytest.raises(RuntimeError, match="rank 4"):
         mindtorch_v2.ones(2).contiguous(memory_format=mindtorch_v2.channels_last)
+
+
+@pytest.mark.parametrize("name", [*FORMATS, "strided"])
+def test_what_names_a_format_or_a_layout_is_no_string(name: str) -> None:
+    one = getattr(mindtorch_v2, name)
+    assert not isinstance(one, str)
+    assert str(one) == repr(one) == str(getattr(torch, name)) == f"{one}"
+    assert copy.deepcopy(one) is pickle.loads(pickle.dumps(one)) is one
+    assert one == getattr(mindtorch_v2, name)
+    assert one != mindtorch_v2.sparse_coo
+    assert {one: 1}[one] == 1

@@ -38,8 +38,9 @@ __all__ = [
 ]
 
 
-def _called(name: str, inplace: bool, input: Tensor, *args: Any) -> Tensor:
-    result: Tensor = getattr(ops.aten, f"{name}_" if inplace else name)(input, *args)
+def _called(name: str, inplace: bool, input: Tensor, *args: Any, out: Tensor | None = None) -> Tensor:
+    written = {} if out is None else {"out": out}
+    result: Tensor = getattr(ops.aten, f"{name}_" if inplace else name)(input, *args, **written)
     return result
 
 
@@ -135,15 +136,15 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 @names_wrong_types
-def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
+def softplus(input: Tensor, beta: float = 1, threshold: float = 20, *, out: Tensor | None = None) -> Tensor:
     """log(1 + exp(beta * x)) / beta; x where beta * x is above the threshold."""
-    return _called("softplus", False, input, beta, threshold)
+    return _called("softplus", False, input, beta, threshold, out=out)
 
 
 @names_wrong_types
-def logsigmoid(input: Tensor) -> Tensor:
+def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(sigmoid(x)), without overflow on the way."""
-    return _called("log_sigmoid", False, input)
+    return _called("log_sigmoid", False, input, out=out)
 
 
 @names_wrong_types
@@ -153,9 +154,9 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 @names_wrong_types
-def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """x moved by ``lambd`` towards 0; 0 where it is less far from it."""
-    return _called("softshrink", False, input, lambd)
+    return _called("softshrink", False, input, lambd, out=out)
 
 
 @names_wrong_types

@@ -190,6 +190,16 @@ class Module(ModuleState, ModuleMoves):
         names = {*super().__dir__(), *self._parameters, *self._buffers, *self._modules}
         return sorted(name for name in names if not name[0].isdigit())  # which are no attributes
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def _replicate_for_data_parallel(self) -> Module:
+        """A module of the same class and settings without parameters, which a replica has as plain attributes."""
+        replica = type(self).__new__(type(self))
+        replica.__dict__.update(self.__dict__, _parameters={}, _is_replica=True)
+        replica.__dict__.update(_buffers=self._buffers.copy(), _modules=self._modules.copy())
+        return replica
+
     def _forget(self, name: str, but_in: str) -> None:
         """Takes a name out of everything but one registry, where it keeps its place."""
         self.__dict__.pop(name, None)

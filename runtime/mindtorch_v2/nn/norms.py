@@ -176,11 +176,14 @@ class _InstanceNorm(_Running):
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
+    def _get_no_batch_dim(self) -> int:
+        return self.allowed[0]
+
     def forward(self, input: Tensor) -> Tensor:
         """Each channel of each sample less its mean, by its deviation."""
         self._check_input_dim(input)
-        single = input.dim() == self.allowed[0]
-        dim = input.dim() - self.allowed[0]
+        single = input.dim() == self._get_no_batch_dim()
+        dim = input.dim() - self._get_no_batch_dim()
         if input.size(dim) != self.num_features:
             if self.affine:
                 raise ValueError(

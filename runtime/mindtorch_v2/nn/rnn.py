@@ -216,9 +216,18 @@ class RNNBase(Module):
         """Does nothing: kernels here take parameters where they are."""
 
     @property
+    def _flat_weights(self) -> list[Any]:
+        return [getattr(self, name) for names in self._names for name in names]
+
+    @property
     def all_weights(self) -> list[list[Parameter]]:
         """The parameters of each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._names]
+
+    def __setstate__(self, d: dict[str, Any]) -> None:
+        """Takes what was pickled; before PyTorch 1.8 there was no ``proj_size``, and is 0."""
+        super().__setstate__(d)
+        self.__dict__.setdefault("proj_size", 0)
 
     def extra_repr(self) -> str:
         """Sizes, and the options that are not the usual ones."""
@@ -295,6 +304,11 @@ class RNNBase(Module):
         return tuple(each.unsqueeze(1) if single else each for each in given)
 
 
+def _refuse_projection(proj_size: int) -> None:
+    if proj_size:
+        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+
+
 class RNN(RNNBase):
     """Layers of ``tanh(W x + b + U h + c)``, or of relu."""
 
@@ -310,9 +324,12 @@ class RNN(RNNBase):
         bidirectional: bool = False,
         device: Any = None,
         dtype: DType | None = None,
+        *,
+        proj_size: int = 0,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+        _refuse_projection(proj_size)
         options: dict[str, Any] = {"dropout": dropout, "bidirectional": bidirectional, "device": device, "dtype": dtype}
         super().__init__(
             f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, **options
@@ -339,7 +356,10 @@ class GRU(RNNBase):
         bidirectional: bool = False,
         device: Any = None,
         dtype: DType | None = None,
+        *,
+        proj_size: int = 0,
     ) -> None:
+        _refuse_projection(proj_size)
         options: dict[str, Any] = {"dropout": dropout, "bidirectional": bidirectional, "device": device, "dtype": dtype}
         super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, **options)
 

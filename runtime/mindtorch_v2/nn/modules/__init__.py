@@ -1,8 +1,8 @@
-"""PyTorch's other place of ``Module``: ``torch.nn.modules.module``."""
+"""PyTorch's other places of what modules are made of: ``torch.nn.modules.module`` and ``utils``."""
 
 from __future__ import annotations
 
-from . import module
+from . import module, utils
 from .module import Module
 
-__all__ = ["Module", "module"]
+__all__ = ["Module", "module", "utils"]
