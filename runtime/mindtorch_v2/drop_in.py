@@ -24,8 +24,8 @@ __all__ = ["install_as_torch", "is_installed_as_torch"]
 
 _PACKAGE = __name__.rpartition(".")[0]
 _NAME = "torch"
-# PyTorch has a file for each family of modules, below the first; here the second has the names of all of them.
-_FAMILIES, _ALL_FAMILIES = "nn.modules.", "nn"
+# PyTorch has a file for each family of modules, and for each distribution; here the package has the names of all.
+_FAMILIES = {"nn.modules": "nn", "distributions": "distributions"}
 # The package that PyTorch ships beside its own, for programs of the time when function transforms had one.
 _BESIDE, _BESIDE_HERE = "functorch", "_functorch.functorch"
 
@@ -101,7 +101,8 @@ def _name_here(part: str) -> str | None:
     name = f"{_PACKAGE}.{part}" if part else _PACKAGE
     if name in sys.modules or _exists(name):
         return name
-    return f"{_PACKAGE}.{_ALL_FAMILIES}" if part.startswith(_FAMILIES) else None
+    names = _FAMILIES.get(part.rpartition(".")[0])
+    return None if names is None else f"{_PACKAGE}.{names}"
 
 
 def _exists(name: str) -> bool:
