@@ -505,7 +505,8 @@ def _shaped(self: Tensor, weight: Tensor, kernel_size: Numbers, stride: Numbers,
     shape = (weight.shape[0], self.shape[1], *kernel_size)
     if weight.numel() != math.prod(shape) or (weight.dim() != 2 and tuple(weight.shape) != shape):
         raise RuntimeError(f"expected a weight of shape {list(shape)}, flat or not, but got: {list(weight.shape)}")
-    return weight.reshape(shape)
+    shaped: Tensor = weight.reshape(shape)
+    return shaped
 
 
 def thnn_conv2d(
