@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -127,3 +128,17 @@ def test_slow_conv3d(shape: tuple[int, ...]) -> None:
 def test_convolutions_of_another_rank(shape: tuple[int, ...]) -> None:
     _both(lambda t: [t._C._nn.slow_conv3d(t.empty(shape), t.empty(1, 0, 1), 1)])
     _both(lambda t: [t._C._nn.thnn_conv2d(t.empty(shape[1:]), t.ones(1, 4), [2, 2])])
+
+
+@pytest.mark.parametrize("input", [(1, 1, 2, 2), (1, 2, 2), (2, 1, 2, 2), (1, 1, 2, 2, 2), (1, 1, 0, 2)])
+@pytest.mark.parametrize("grid", [(1, 1, 1, 2), (1, 1, 1, 3), (1, 1, 1, 1, 3), (1, 2), (1, 1, 1)])
+def test_what_a_sampler_says_of_shapes(input: tuple[int, ...], grid: tuple[int, ...]) -> None:
+    said = []
+    for t in (torch, mindtorch_v2):
+        try:
+            t.grid_sampler(t.ones(input), t.zeros(grid), 0, 0, False)
+        except RuntimeError as error:
+            said.append(re.split("but (got|input)", str(error))[0])
+        else:
+            said.append("")
+    assert said[0] == said[1]
