@@ -135,6 +135,8 @@ on_first_use(
             aten::conv_transpose3d:f
             aten::convolution:f
             aten::convolution_backward:f
+            aten::slow_conv3d:f
+            aten::thnn_conv2d:f
         """,
         "cumulative": """
             aten::_cumsum_backward:f
@@ -384,6 +386,7 @@ on_first_use(
         "nn": """
             aten::_log_softmax:f
             aten::_log_softmax_backward_data:f
+            aten::_masked_softmax:f
             aten::_softmax:f
             aten::_softmax_backward_data:f
             aten::linear:f

@@ -19,6 +19,8 @@ __all__ = [
     "conv_transpose3d",
     "convolution",
     "convolution_backward",
+    "slow_conv3d",
+    "thnn_conv2d",
 ]
 
 _lib = Library("aten", "FRAGMENT")
@@ -153,6 +155,27 @@ def _conv2d_padding(op):
 
 
 @_lib.operator(
+    "thnn_conv2d(Tensor self, Tensor weight, SymInt[2] kernel_size, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] "
+    "padding=0) -> Tensor"
+)
+def _thnn_conv2d_default(op):
+    """As `conv2d`; the weight of shape (channels, rest) may be flat, as the size of its kernel is given."""
+    op.python("mindtorch_v2.kernels.convolution:thnn_conv2d", device="any")
+
+
+@_lib.operator(
+    "thnn_conv2d.out(Tensor self, Tensor weight, SymInt[2] kernel_size, Tensor? bias=None, SymInt[2] stride=1, "
+    "SymInt[2] padding=0, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _thnn_conv2d_out(op):
+    """The out variant of ``thnn_conv2d``."""
+    op.variant_of(torch.ops.aten.thnn_conv2d.default)
+    op.not_implemented()
+
+
+@_lib.operator(
     "conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, "
     "SymInt[2] output_padding=0, SymInt groups=1, SymInt[2] dilation=1) -> Tensor"
 )
@@ -177,6 +200,27 @@ def _conv3d_default(op):
 def _conv3d_padding(op):
     """The same with padding `valid`, none, or `same`, as much as keeps the size."""
     op.python("mindtorch_v2.kernels.convolution:conv3d_mode", device="any")
+
+
+@_lib.operator(
+    "slow_conv3d(Tensor self, Tensor weight, SymInt[3] kernel_size, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] "
+    "padding=0) -> Tensor"
+)
+def _slow_conv3d_default(op):
+    """As `conv3d`; the weight of shape (channels, rest) may be flat, as the size of its kernel is given."""
+    op.python("mindtorch_v2.kernels.convolution:slow_conv3d", device="any")
+
+
+@_lib.operator(
+    "slow_conv3d.out(Tensor self, Tensor weight, SymInt[3] kernel_size, Tensor? bias=None, SymInt[3] stride=1, "
+    "SymInt[3] padding=0, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _slow_conv3d_out(op):
+    """The out variant of ``slow_conv3d``."""
+    op.variant_of(torch.ops.aten.slow_conv3d.default)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -209,5 +253,7 @@ convolution = torch.ops.aten.convolution
 _convolution = torch.ops.aten._convolution
 conv1d = torch.ops.aten.conv1d
 conv2d = torch.ops.aten.conv2d
+thnn_conv2d = torch.ops.aten.thnn_conv2d
 conv3d = torch.ops.aten.conv3d
+slow_conv3d = torch.ops.aten.slow_conv3d
 conv_tbc = torch.ops.aten.conv_tbc

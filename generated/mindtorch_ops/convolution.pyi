@@ -19,6 +19,8 @@ __all__ = [
     "conv_transpose3d",
     "convolution",
     "convolution_backward",
+    "slow_conv3d",
+    "thnn_conv2d",
 ]
 
 class _ConvolutionDefault(OpOverload):
@@ -370,6 +372,62 @@ class _Conv2d(_Conv2dOverloads):
 
 conv2d: _Conv2d
 
+class _ThnnConv2dDefault(OpOverload):
+    def __call__(
+        op,
+        self: Tensor,
+        weight: Tensor,
+        kernel_size: int | Sequence[int],
+        bias: Tensor | None = None,
+        stride: int | Sequence[int] = ...,
+        padding: int | Sequence[int] = ...,
+    ) -> Tensor: ...
+
+class _ThnnConv2dOut(OpOverload):
+    def __call__(
+        op,
+        self: Tensor,
+        weight: Tensor,
+        kernel_size: int | Sequence[int],
+        bias: Tensor | None = None,
+        stride: int | Sequence[int] = ...,
+        padding: int | Sequence[int] = ...,
+        *,
+        out: Tensor,
+    ) -> Tensor: ...
+
+class _ThnnConv2dOverloads(OpOverloadPacket):
+    default: _ThnnConv2dDefault
+    out: _ThnnConv2dOut
+
+class _ThnnConv2d(_ThnnConv2dOverloads):
+    @overload
+    def __call__(
+        op,
+        self: Tensor,
+        weight: Tensor,
+        kernel_size: int | Sequence[int],
+        bias: Tensor | None = None,
+        stride: int | Sequence[int] = ...,
+        padding: int | Sequence[int] = ...,
+    ) -> Tensor:
+        """As `conv2d`; the weight of shape (channels, rest) may be flat, as the size of its kernel is given."""
+    @overload
+    def __call__(
+        op,
+        self: Tensor,
+        weight: Tensor,
+        kernel_size: int | Sequence[int],
+        bias: Tensor | None = None,
+        stride: int | Sequence[int] = ...,
+        padding: int | Sequence[int] = ...,
+        *,
+        out: Tensor,
+    ) -> Tensor:
+        """The out variant of ``thnn_conv2d``."""
+
+thnn_conv2d: _ThnnConv2d
+
 class _ConvTranspose2d(OpOverload):
     def __call__(
         self,
@@ -441,6 +499,62 @@ class _Conv3d(_Conv3dOverloads):
         """The same with padding `valid`, none, or `same`, as much as keeps the size."""
 
 conv3d: _Conv3d
+
+class _SlowConv3dDefault(OpOverload):
+    def __call__(
+        op,
+        self: Tensor,
+        weight: Tensor,
+        kernel_size: int | Sequence[int],
+        bias: Tensor | None = None,
+        stride: int | Sequence[int] = ...,
+        padding: int | Sequence[int] = ...,
+    ) -> Tensor: ...
+
+class _SlowConv3dOut(OpOverload):
+    def __call__(
+        op,
+        self: Tensor,
+        weight: Tensor,
+        kernel_size: int | Sequence[int],
+        bias: Tensor | None = None,
+        stride: int | Sequence[int] = ...,
+        padding: int | Sequence[int] = ...,
+        *,
+        out: Tensor,
+    ) -> Tensor: ...
+
+class _SlowConv3dOverloads(OpOverloadPacket):
+    default: _SlowConv3dDefault
+    out: _SlowConv3dOut
+
+class _SlowConv3d(_SlowConv3dOverloads):
+    @overload
+    def __call__(
+        op,
+        self: Tensor,
+        weight: Tensor,
+        kernel_size: int | Sequence[int],
+        bias: Tensor | None = None,
+        stride: int | Sequence[int] = ...,
+        padding: int | Sequence[int] = ...,
+    ) -> Tensor:
+        """As `conv3d`; the weight of shape (channels, rest) may be flat, as the size of its kernel is given."""
+    @overload
+    def __call__(
+        op,
+        self: Tensor,
+        weight: Tensor,
+        kernel_size: int | Sequence[int],
+        bias: Tensor | None = None,
+        stride: int | Sequence[int] = ...,
+        padding: int | Sequence[int] = ...,
+        *,
+        out: Tensor,
+    ) -> Tensor:
+        """The out variant of ``slow_conv3d``."""
+
+slow_conv3d: _SlowConv3d
 
 class _ConvTranspose3d(OpOverload):
     def __call__(

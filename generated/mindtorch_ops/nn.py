@@ -12,6 +12,7 @@ from mindtorch_v2.npu import KernelLauncher
 __all__ = [
     "_log_softmax",
     "_log_softmax_backward_data",
+    "_masked_softmax",
     "_softmax",
     "_softmax_backward_data",
     "linear",
@@ -111,6 +112,24 @@ def _softmax_backward_data(op, grad_output, output, dim, input_dtype):
             output: grad * (grad_output - (grad_output * output).sum([dim], True))
             - (grad * output).sum([dim], True) * grad_output,
         }
+
+
+@_lib.operator("_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor")
+def __masked_softmax_default(op):
+    """exp(x) / sum(exp(x)) along a dimension, the last unless given, of what is not masked, which is 0."""
+    op.python("mindtorch_v2.kernels._normalizing:masked_softmax", device="any")
+
+
+@_lib.operator(
+    "_masked_softmax.out(Tensor self, Tensor mask, int? dim=None, int? mask_type=None, *, Tensor(a!) out) -> "
+    "Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def __masked_softmax_out(op):
+    """The out variant of ``_masked_softmax``."""
+    op.variant_of(torch.ops.aten._masked_softmax.default)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -308,4 +327,5 @@ def linear(op, input, weight, bias):
 
 
 softmax = torch.ops.aten.softmax
+_masked_softmax = torch.ops.aten._masked_softmax
 log_softmax = torch.ops.aten.log_softmax

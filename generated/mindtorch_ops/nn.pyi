@@ -10,6 +10,7 @@ from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 __all__ = [
     "_log_softmax",
     "_log_softmax_backward_data",
+    "_masked_softmax",
     "_softmax",
     "_softmax_backward_data",
     "linear",
@@ -52,6 +53,30 @@ class _SoftmaxBackwardData(OpOverload):
         """The gradient of `softmax` from its output."""
 
 _softmax_backward_data: _SoftmaxBackwardData
+
+class _MaskedSoftmaxDefault(OpOverload):
+    def __call__(op, self: Tensor, mask: Tensor, dim: int | None = None, mask_type: int | None = None) -> Tensor: ...
+
+class _MaskedSoftmaxOut(OpOverload):
+    def __call__(
+        op, self: Tensor, mask: Tensor, dim: int | None = None, mask_type: int | None = None, *, out: Tensor
+    ) -> Tensor: ...
+
+class _MaskedSoftmaxOverloads(OpOverloadPacket):
+    default: _MaskedSoftmaxDefault
+    out: _MaskedSoftmaxOut
+
+class _MaskedSoftmax(_MaskedSoftmaxOverloads):
+    @overload
+    def __call__(op, self: Tensor, mask: Tensor, dim: int | None = None, mask_type: int | None = None) -> Tensor:
+        """exp(x) / sum(exp(x)) along a dimension, the last unless given, of what is not masked, which is 0."""
+    @overload
+    def __call__(
+        op, self: Tensor, mask: Tensor, dim: int | None = None, mask_type: int | None = None, *, out: Tensor
+    ) -> Tensor:
+        """The out variant of ``_masked_softmax``."""
+
+_masked_softmax: _MaskedSoftmax
 
 class _LogSoftmaxInt(OpOverload):
     def __call__(op, self: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor: ...

@@ -24,6 +24,8 @@ from mindtorch_v2.library.definitions import (
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
+    "_add_relu",
+    "_add_relu_",
     "add",
     "add_",
     "arctan2",
@@ -357,6 +359,58 @@ def _subtract_scalar(op):
 def _subtract__scalar(op):
     """Another name of ``sub_.Scalar``."""
     op.variant_of(torch.ops.aten.sub_.Scalar)
+
+
+@_lib.operator("_add_relu.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")
+def __add_relu_tensor(op, self, other, alpha):
+    """self + alpha * other, and 0 where that is negative."""
+    op.returns(torch.ops.aten.relu(torch.ops.aten.add(self, other, alpha=alpha)))
+
+
+@_lib.operator(
+    "_add_relu_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)",
+    overlap_check=("Internal", "Partial"),
+)
+def __add_relu__tensor(op):
+    """The in-place variant of ``_add_relu.Tensor``."""
+    op.variant_of(torch.ops.aten._add_relu.Tensor)
+
+
+@_lib.operator(
+    "_add_relu.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def __add_relu_out(op):
+    """The out variant of ``_add_relu.Tensor``."""
+    op.variant_of(torch.ops.aten._add_relu.Tensor)
+    op.not_implemented()
+
+
+@_lib.operator("_add_relu.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor")
+def __add_relu_scalar(op, self, other, alpha):
+    """The same of a number."""
+    op.returns(torch.ops.aten.relu(torch.ops.aten.add(self, other, alpha)))
+
+
+@_lib.operator(
+    "_add_relu_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)",
+    overlap_check=("Internal", "Partial"),
+)
+def __add_relu__scalar(op):
+    """The in-place variant of ``_add_relu.Scalar``."""
+    op.variant_of(torch.ops.aten._add_relu.Scalar)
+
+
+@_lib.operator(
+    "_add_relu.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def __add_relu_scalar_out(op):
+    """The out variant of ``_add_relu.Scalar``."""
+    op.variant_of(torch.ops.aten._add_relu.Scalar)
+    op.not_implemented()
 
 
 @_lib.operator("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", tags="pointwise")
@@ -1885,6 +1939,8 @@ sub = torch.ops.aten.sub
 sub_ = torch.ops.aten.sub_
 subtract = torch.ops.aten.subtract
 subtract_ = torch.ops.aten.subtract_
+_add_relu = torch.ops.aten._add_relu
+_add_relu_ = torch.ops.aten._add_relu_
 rsub = torch.ops.aten.rsub
 mul = torch.ops.aten.mul
 mul_ = torch.ops.aten.mul_

@@ -7,6 +7,8 @@ from mindtorch_v2 import Tensor
 from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 
 __all__ = [
+    "_add_relu",
+    "_add_relu_",
     "add",
     "add_",
     "arctan2",
@@ -193,6 +195,60 @@ class _SubtractInPlace(_SubtractInPlaceOverloads):
         """Another name of ``sub_.Scalar``."""
 
 subtract_: _SubtractInPlace
+
+class _AddReluTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor: ...
+
+class _AddReluOut(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1, out: Tensor) -> Tensor: ...
+
+class _AddReluScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor: ...
+
+class _AddReluScalarOut(OpOverload):
+    def __call__(op, self: Tensor, other: float, alpha: float = 1, *, out: Tensor) -> Tensor: ...
+
+class _AddReluOverloads(OpOverloadPacket):
+    Tensor: _AddReluTensor
+    out: _AddReluOut
+    Scalar: _AddReluScalar
+    Scalar_out: _AddReluScalarOut
+
+class _AddRelu(_AddReluOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
+        """self + alpha * other, and 0 where that is negative."""
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1, out: Tensor) -> Tensor:
+        """The out variant of ``_add_relu.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor:
+        """The same of a number."""
+    @overload
+    def __call__(op, self: Tensor, other: float, alpha: float = 1, *, out: Tensor) -> Tensor:
+        """The out variant of ``_add_relu.Scalar``."""
+
+_add_relu: _AddRelu
+
+class _AddReluInPlaceTensor(OpOverload):
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor: ...
+
+class _AddReluInPlaceScalar(OpOverload):
+    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor: ...
+
+class _AddReluInPlaceOverloads(OpOverloadPacket):
+    Tensor: _AddReluInPlaceTensor
+    Scalar: _AddReluInPlaceScalar
+
+class _AddReluInPlace(_AddReluInPlaceOverloads):
+    @overload
+    def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
+        """The in-place variant of ``_add_relu.Tensor``."""
+    @overload
+    def __call__(op, self: Tensor, other: float, alpha: float = 1) -> Tensor:
+        """The in-place variant of ``_add_relu.Scalar``."""
+
+_add_relu_: _AddReluInPlace
 
 class _RsubTensor(OpOverload):
     def __call__(op, self: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor: ...

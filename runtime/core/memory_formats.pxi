@@ -196,13 +196,15 @@ cdef enum:
     LAYOUT_OF_ALL = 1          # the order of dimensions that the arguments' strides say
     LAYOUT_OF_FIRST = 2        # the channels last where they are so in the first argument
     LAYOUT_OF_TWO = 3          # ... or in the second
+    LAYOUT_OF_DENSE = 4        # ... where a size of 1 may have any stride in the first
 
 cdef dict LAYOUTS_KEPT = {
     "convolution": LAYOUT_OF_TWO,
     "flip": LAYOUT_OF_ALL,
+    "native_batch_norm": LAYOUT_OF_DENSE,
     **dict.fromkeys((
         "avg_pool2d", "max_pool2d_with_indices", "max_pool3d_with_indices", "_adaptive_avg_pool2d",
-        "adaptive_max_pool2d", "native_batch_norm", "native_group_norm", "upsample_nearest2d", "_upsample_nearest_exact2d",
+        "adaptive_max_pool2d", "native_group_norm", "upsample_nearest2d", "_upsample_nearest_exact2d",
         "upsample_nearest3d", "_upsample_nearest_exact3d", "upsample_bilinear2d", "upsample_bicubic2d", "upsample_trilinear3d",
         "_upsample_bilinear2d_aa",
         "_upsample_bicubic2d_aa", "_upsample_lanczos2d_aa", "constant_pad_nd", "reflection_pad2d", "reflection_pad3d",
@@ -229,6 +231,13 @@ cdef inline bint is_laid_out(OpOverload op, PyObject** slots) noexcept:
     return False
 
 
+cdef inline bint has_layout(int kept, Tensor t, const int* order) except -1:
+    """Whether a result has the channels last as the first argument has."""
+    if steps_like(t, order):
+        return True
+    return kept == LAYOUT_OF_DENSE and not t.contig and is_in_format(t, "channels_last" if t.nd == 4 else "channels_last_3d")
+
+
 cdef int keep_layout(OpOverload op, PyObject** slots, object result) except -1:
     """Lays what a kernel made in rows out as the arguments are, in place."""
     cdef PyObject* given[MAX_ARGS]
@@ -244,7 +253,7 @@ cdef int keep_layout(OpOverload op, PyObject** slots, object result) except -1:
         if nd != 4 and nd != 5:
             return 0
         wanted = CHANNELS_LAST if nd == 4 else CHANNELS_LAST_3D
-        if not steps_like(<Tensor>given[0], wanted) and not (op.keeps_layout == LAYOUT_OF_TWO and steps_like(<Tensor>given[1], wanted)):
+        if not has_layout(op.keeps_layout, <Tensor>given[0], wanted) and not (op.keeps_layout == LAYOUT_OF_TWO and steps_like(<Tensor>given[1], wanted)):
             return 0
     for t in result if isinstance(result, (tuple, list)) else (result,):
         if not isinstance(t, Tensor) or not (<Tensor>t).contig or is_given((<Tensor>t).storage, given, count):

@@ -242,7 +242,7 @@ def _resized(
     return resize_in_place(tensor, shape, wanted)
 
 
-_FORMATS: dict[str, memory_format] = {known: known for known in (contiguous_format, channels_last, channels_last_3d)}
+_FORMATS = {known.name: known for known in (contiguous_format, channels_last, channels_last_3d)}
 
 
 def _in_format(function: str, wanted: memory_format | None) -> dict[str, memory_format]:

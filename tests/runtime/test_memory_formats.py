@@ -142,3 +142,22 @@ def test_what_names_a_format_or_a_layout_is_no_string(name: str) -> None:
     assert one == getattr(mindtorch_v2, name)
     assert one != mindtorch_v2.sparse_coo
     assert {one: 1}[one] == 1
+
+
+@pytest.mark.parametrize("strides", [(6, 1, 2, 1), (6, 1, 2, 2), (6, 3, 1, 1), (6, 1, 2, 9)])
+@pytest.mark.parametrize("training", [True, False])
+def test_a_size_of_1_may_have_any_stride_where_batches_are_normalised(strides: tuple[int, ...], training: bool) -> None:
+    found = []
+    for t in (torch, mindtorch_v2):
+        x = t.arange(60.0).as_strided((1, 2, 3, 1), strides)
+        result = t.nn.functional.batch_norm(x, t.zeros(2), t.ones(2), training=training)
+        found.append((result.stride(), [round(one, 5) for one in result.flatten().tolist()]))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_an_empty_batch_may_be_of_another_dtype_than_parameters(training: bool) -> None:
+    for t in (torch, mindtorch_v2):
+        module = t.nn.BatchNorm2d(3).train(training)
+        result = module(t.randn(0, 3, 2, 2, dtype=t.float64))
+        assert (result.dtype, result.shape) == (t.float64, (0, 3, 2, 2))

@@ -115,3 +115,26 @@ def normalized(x: Tensor, dims: Sequence[int], rstd: Tensor, centered: bool = Tr
     var = apart.square().mean(list(dims), True)
     root = (var + (rstd.detach() ** -2 - var.detach())).rsqrt()
     return apart * root, mean, root
+
+
+def masked_softmax(self: Tensor, mask: Tensor, dim: int | None, mask_type: int | None) -> Tensor:
+    """The softmax of what is not masked. A mask has the shape of ``self``.
+
+    Of (B, H, L, L) it may be of (L, L), where its type is 0, or of (B, L), where it is 1.
+
+    Raises RuntimeError for another shape and for what is no mask of booleans.
+    """
+    if mask.dtype is not _DTYPES["bool"]:
+        raise RuntimeError("Mask should be a boolean tensor")
+    if not self.is_floating_point():
+        raise NotImplementedError(f'"masked_softmax" not implemented for {self.dtype}')
+    if self.dim() == 4 and mask.dim() == 2:
+        batch, _, _, length = self.shape
+        if mask_type == 0 and tuple(mask.shape) == (self.shape[2], length):
+            mask = mask.expand(self.shape)
+        elif mask_type == 1 and tuple(mask.shape) == (batch, length):
+            mask = mask.reshape(batch, 1, 1, length).expand(self.shape)
+    if mask.shape != self.shape:
+        raise RuntimeError("For mask_type == 2 mask shape should match input shape")
+    result: Tensor = self.masked_fill(mask, float("-inf")).softmax(-1 if dim is None else dim)
+    return result

@@ -54,7 +54,9 @@ def native_batch_norm_fake(
         weight=weight,
         bias=bias,
     )
-    dtype = check_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
+    # Nothing is computed of an input without elements, which may be of any dtype.
+    empty = not input.numel()
+    dtype = input.dtype if empty else check_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
     shape = (channels,) if training else (0,)
     return (
         _core.alloc(input.shape, input.dtype, input.device),

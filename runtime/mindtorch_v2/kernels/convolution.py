@@ -6,6 +6,7 @@ convolution is the first of these gradients; fewer dimensions are such of size 1
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,6 +35,8 @@ __all__ = [
     "convolution_gradient",
     "convolution_plain",
     "convolution_setup",
+    "slow_conv3d",
+    "thnn_conv2d",
 ]
 
 _F32, _F64, _I64, _BOOL = (_core.dtypes[name] for name in ("float32", "float64", "int64", "bool"))
@@ -487,4 +490,40 @@ def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor
         raise RuntimeError("Bias size must equal dim 2 in the weight tensor (output channels)")
     given, filters = self.permute((1, 2, 0)), weight.permute((2, 1, 0))
     result: Tensor = ops.aten.convolution(given, filters, bias, [1], [pad], [1], False, [0], 1).permute((2, 0, 1))
+    return result
+
+
+# ---------------------------------------------------------------- of a kernel whose size is given
+def _shaped(self: Tensor, weight: Tensor, kernel_size: Numbers, stride: Numbers, padding: Numbers) -> Tensor:
+    """The weight of a convolution with the dimensions of its kernel, where it is flat. Checks what is given."""
+    dims = 2 if self.dim() == 4 else 3
+    for name, given in (("kernel_size", kernel_size), ("stride", stride), ("padding", padding)):
+        if len(given) != dims:
+            raise RuntimeError(f"{dims}D {name} expected")
+    if weight.dim() not in (2, 2 + dims) or not weight.numel():
+        raise RuntimeError(f"non-empty 2D or {2 + dims}D weight tensor expected, but got: {list(weight.shape)}")
+    shape = (weight.shape[0], self.shape[1], *kernel_size)
+    if weight.numel() != math.prod(shape) or (weight.dim() != 2 and tuple(weight.shape) != shape):
+        raise RuntimeError(f"expected a weight of shape {list(shape)}, flat or not, but got: {list(weight.shape)}")
+    shaped: Tensor = weight.reshape(shape)
+    return shaped
+
+
+def thnn_conv2d(
+    self: Tensor, weight: Tensor, kernel_size: Numbers, bias: Tensor | None, stride: Numbers, padding: Numbers
+) -> Tensor:
+    """A convolution of a batch of images. Raises RuntimeError for sizes that do not fit."""
+    if self.dim() != 4:
+        raise RuntimeError(f"Expected 4D input tensor, but got: {list(self.shape)}")
+    result: Tensor = ops.aten.conv2d(self, _shaped(self, weight, kernel_size, stride, padding), bias, stride, padding)
+    return result
+
+
+def slow_conv3d(
+    self: Tensor, weight: Tensor, kernel_size: Numbers, bias: Tensor | None, stride: Numbers, padding: Numbers
+) -> Tensor:
+    """A convolution of a batch of volumes. Raises RuntimeError for sizes that do not fit."""
+    if self.dim() != 5:
+        raise RuntimeError(f"Expected 5D input tensor, but got: {list(self.shape)}")
+    result: Tensor = ops.aten.conv3d(self, _shaped(self, weight, kernel_size, stride, padding), bias, stride, padding)
     return result

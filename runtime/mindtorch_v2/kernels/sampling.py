@@ -109,19 +109,20 @@ def _check(input: Tensor, grid: Tensor, mode: int) -> None:
             f"grid_sampler(): expected input and grid to have same dtype, but input has {input.dtype} and grid has "
             f"{grid.dtype}"
         )
-    if input.dim() not in (4, 5) or input.dim() != grid.dim():
-        raise RuntimeError(
-            f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but {shown}"
-        )
-    if input.shape[0] != grid.shape[0]:
+    if input.shape[:1] != grid.shape[:1]:
         raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but {shown}")
-    if grid.shape[-1] != input.dim() - 2:
+    if grid.dim() and grid.shape[-1] != input.dim() - 2:
         raise RuntimeError(
             f"grid_sampler(): expected grid to have size {input.dim() - 2} in last dimension, but got grid with sizes "
             f"{list(grid.shape)}"
         )
     if 0 in input.shape[2:]:
         raise RuntimeError(f"grid_sampler(): expected input to have non-empty spatial dimensions, but {shown}")
+    dims = 4 if input.dim() == 4 else 5
+    if input.dim() != dims or grid.dim() != dims:
+        raise RuntimeError(
+            f"grid_sampler(): expected {dims}D input and grid with same number of dimensions, but {shown}"
+        )
     if input.dim() == 5 and mode == _CUBIC:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     if not input.is_floating_point():
