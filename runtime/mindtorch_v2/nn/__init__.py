@@ -7,9 +7,11 @@ from typing import Any
 
 from . import (
     activations,
+    attention,
     convolutions,
     dropouts,
     functional,
+    grad,
     init,
     lazy,
     losses,
@@ -94,7 +96,9 @@ __all__ = [
     "Unflatten",
     "UninitializedBuffer",
     "UninitializedParameter",
+    "attention",
     "functional",
+    "grad",
     "init",
     "modules",
     "utils",
