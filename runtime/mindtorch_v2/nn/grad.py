@@ -33,7 +33,8 @@ def _gradients(
 
 def _shaped(size: Sequence[int], like: Tensor) -> Tensor:
     """A tensor of which only shape, dtype and device count: one element, seen everywhere."""
-    return empty((1,), dtype=like.dtype, device=like.device).expand(tuple(size))
+    shaped: Tensor = empty((1,), dtype=like.dtype, device=like.device).expand(tuple(size))
+    return shaped
 
 
 def _of_input(count: int) -> Callable[..., Tensor]:
