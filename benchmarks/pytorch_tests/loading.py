@@ -22,7 +22,7 @@ __all__ = ["install", "load"]
 
 TOOLS = "torch.testing._internal"
 OURS = f"{TOOLS}.optests"  # a tool for operators' authors, which this runtime has itself
-COMPARISON = ("torch.testing._comparison", "torch.testing._utils")
+COMPARISON = ("torch.testing._comparison",)
 # What stands for files that PyTorch's build writes, and for the database of operators.
 WRITTEN = {
     f"{TOOLS}.common_methods_invocations": """
@@ -43,9 +43,8 @@ def _for_operators(self, test, generic_cls, device_cls, made=ops._parametrize_te
 ops._parametrize_test = _for_operators
 """,
 }
-# PyTorch's older package of function transforms, which is `torch.func` under another name, and `make_fx`; what its
-# tools tell the owners of its machines; an operator that is not here, with which they compare others; C++ tracebacks,
-# which they note.
+# What PyTorch's tools tell the owners of its machines; an operator that is not here, with which they compare others;
+# C++ tracebacks, which they note.
 HERE = {
     "torch._logging": "__path__ = []",
     "torch._logging.scribe": "def open_source_signpost(**told): pass",
@@ -58,8 +57,6 @@ def get_file_path_2(*parts): return os.path.join(*parts)
 def get_writable_path(path): return path
 """,
     "torch._C._profiler": "def gather_traceback(**kinds): pass\ndef symbolize_tracebacks(found): return []",
-    "functorch": "from torch.func import *\nfrom torch.fx.experimental.proxy_tensor import make_fx\n__path__ = []",
-    "functorch.experimental": "from torch.func import functionalize",
 }
 
 
@@ -85,7 +82,7 @@ class _Tools(MetaPathFinder):
     def __init__(self, sources: Path, here: bool) -> None:
         self.sources, self.here = sources, here
         self.written = WRITTEN
-        self.refused = ("functorch", "torchgen", "torchvision") if here else ()
+        self.refused = ("torchgen", "torchvision") if here else ()
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None

@@ -24,8 +24,10 @@ __all__ = ["install_as_torch", "is_installed_as_torch"]
 
 _PACKAGE = __name__.rpartition(".")[0]
 _NAME = "torch"
-# PyTorch has a file for each family of modules, below the first; here the second has the names of all of them.
-_FAMILIES, _ALL_FAMILIES = "nn.modules.", "nn"
+# PyTorch has a file for each family of modules, and for each distribution; here the package has the names of all.
+_FAMILIES = {"nn.modules": "nn", "distributions": "distributions"}
+# The package that PyTorch ships beside its own, for programs of the time when function transforms had one.
+_BESIDE, _BESIDE_HERE = "functorch", "_functorch.functorch"
 
 
 class _Here(Loader):
@@ -71,9 +73,12 @@ class _Finder(importlib.metadata.DistributionFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The module that PyTorch's name stands for, or None where there is none."""
-        if fullname != _NAME and not fullname.startswith(f"{_NAME}."):
+        top, _, part = fullname.partition(".")
+        if top == _BESIDE:
+            part = f"{_BESIDE_HERE}.{part}".rstrip(".")
+        elif top != _NAME:
             return None
-        name = _name_here(fullname.removeprefix(_NAME).removeprefix("."))
+        name = _name_here(part)
         if name is None:
             return None
         spec = importlib.util.find_spec(name)
@@ -96,7 +101,8 @@ def _name_here(part: str) -> str | None:
     name = f"{_PACKAGE}.{part}" if part else _PACKAGE
     if name in sys.modules or _exists(name):
         return name
-    return f"{_PACKAGE}.{_ALL_FAMILIES}" if part.startswith(_FAMILIES) else None
+    names = _FAMILIES.get(part.rpartition(".")[0])
+    return None if names is None else f"{_PACKAGE}.{names}"
 
 
 def _exists(name: str) -> bool:

@@ -18,6 +18,9 @@ import torch, torch.nn.functional as F
 from torch import nn
 from torch.nn.modules.batchnorm import BatchNorm1d
 from torch.optim.lr_scheduler import LambdaLR
+from torch.distributions.normal import Normal
+from torch.nn.attention import SDPBackend, sdpa_kernel
+assert Normal is torch.distributions.Normal
 assert torch is mindtorch_v2 and F is mindtorch_v2.nn.functional and nn.BatchNorm1d is BatchNorm1d
 assert torch.nn.__spec__.name == torch.nn.__name__ == "mindtorch_v2.nn"
 assert importlib.metadata.version("torch") == torch.__version__ == torch.version.__version__

@@ -194,3 +194,22 @@ def expects(raised: Exception | None) -> None:
     with assert_raises_regex(RuntimeError, "b"):
         if raised is not None:
             raise raised
+
+
+TRANSFORMED = {
+    "grad": lambda f: f.grad(lambda x: x.sin().sum()),
+    "grad of grad": lambda f: f.grad(lambda x: f.grad(lambda y: y.sin().sum())(x).sum()),
+    "jacrev of jacrev": lambda f: f.jacrev(f.jacrev(lambda x: x.sin().sum())),
+    "hessian": lambda f: f.hessian(lambda x: x.sin().sum()),
+    "grad of what is around": lambda f: lambda x: f.grad(lambda y: (y * x).sum())(x * 2) + x,
+}
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+@pytest.mark.parametrize("name", TRANSFORMED)
+def test_the_input_of_a_transform_is_the_graphs(name: str, mode: str) -> None:
+    """Inside a transform it is another tensor over the same memory, which no mode saw being made."""
+    function = TRANSFORMED[name](torch.func)
+    graph = make_fx(function, tracing_mode=mode)(torch.tensor([0.1, 0.2, 0.3]))
+    other = torch.tensor([0.7, -0.4, 0.5])
+    assert torch.equal(graph(other), function(other))

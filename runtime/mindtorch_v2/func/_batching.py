@@ -98,6 +98,11 @@ def _run_by_sample(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
             "don't support vmap over calling .item() on a Tensor, please try to rewrite what you're doing with other "
             "operations."
         )
+    if "dynamic_output_shape" in op.tags:
+        raise RuntimeError(
+            f"vmap: We do not support batching operators that can output dynamic shape, as {op.name()}: samples may "
+            "have results of different sizes. Please call it outside of vmap."
+        )
     level = _level(args, kwargs)
     if "nondeterministic_seeded" in op.tags:
         refuse_random_numbers(level)

@@ -59,6 +59,11 @@ def _on_batch(cls: Any, args: tuple[Any, ...], level: int) -> Any:
                 f"compatible with the output. Got a {type(found)} instead"
             )
         output, out_dims = found
+        if not _fits(out_dims, output):
+            raise RuntimeError(
+                f"vmap: {cls.__name__}.vmap returned an incompatible (output, out_dims): out_dims {out_dims} must be "
+                "None, a number, or nested as the output is"
+            )
         return wrap_outputs(output, out_dims, level)
     if not cls.generate_vmap_rule:
         raise RuntimeError(
@@ -68,6 +73,13 @@ def _on_batch(cls: Any, args: tuple[Any, ...], level: int) -> Any:
     count = levels.open[level].batch_size
     results = [cls.apply(*sample_at(list(args), level, i)) for i in range(count or 1)]
     return stacked(results, level, count)
+
+
+def _fits(dims: Any, output: Any) -> bool:
+    """Whether there is a dimension, or None, for each tensor of the output, or one for all."""
+    if isinstance(dims, (tuple, list)):
+        return type(dims) is type(output) and len(dims) == len(output) and all(map(_fits, dims, output))
+    return dims is None or isinstance(dims, int)
 
 
 hooks.fill(apply_batched=apply_batched)

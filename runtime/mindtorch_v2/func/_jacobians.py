@@ -152,6 +152,9 @@ def _rebuild(tree: Any) -> Callable[[Any], Any]:
 
 
 def _in_chunks(func: Callable[..., Any], stacks: list[Tensor], count: int, chunk_size: int | None) -> Any:
+    if chunk_size == 1:  # one after the other, for functions that `vmap` does not take
+        rows = [func(*(s[i] for s in stacks)) for i in range(count)]
+        return tree_map(lambda *parts: ops.aten.stack(list(parts)), *rows)
     mapped = vmap(func)
     if chunk_size is None or chunk_size >= count:
         return mapped(*stacks)

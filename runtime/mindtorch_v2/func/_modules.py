@@ -22,14 +22,17 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dic
         raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
     if any(type(m) is not type(models[0]) for m in models):
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
-    parameters = {
-        name: ops.aten.stack([dict(m.named_parameters())[name].detach() for m in models]).requires_grad_(
-            p.requires_grad
-        )
-        for name, p in models[0].named_parameters()
-    }
-    buffers = {
-        name: ops.aten.stack([dict(m.named_buffers())[name].detach() for m in models])
-        for name, _ in models[0].named_buffers()
-    }
-    return parameters, buffers
+    parameters = [dict(m.named_parameters()) for m in models]
+    buffers = [dict(m.named_buffers()) for m in models]
+    return (
+        {name: _stacked(name, [of_model[name] for of_model in parameters]) for name in parameters[0]},
+        {name: _stacked(name, [of_model[name] for of_model in buffers]) for name in buffers[0]},
+    )
+
+
+def _stacked(name: str, parts: Sequence[Tensor]) -> Tensor:
+    requires_grad = parts[0].requires_grad
+    if any(part.requires_grad != requires_grad for part in parts):
+        raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
+    whole: Tensor = ops.aten.stack([part.detach() for part in parts])
+    return whole.requires_grad_(requires_grad)

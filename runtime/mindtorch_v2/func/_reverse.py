@@ -98,7 +98,7 @@ def vjp_of(
         if leaf.is_leaf:
             _core.retire_(leaf)
 
-    def pull_back(cotangents: Any) -> tuple[Any, ...]:
+    def pull_back(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> tuple[Any, ...]:
         if structure(cotangents) != structure(output):
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
@@ -106,10 +106,11 @@ def vjp_of(
             )
         starts = tree_leaves(cotangents)
         of_starts, in_starts = depends_on_others(starts, leaves, _ANY_TRANSFORM)  # of transforms that began since, too
-        recorded = autograd.is_grad_enabled()
+        recorded = autograd.is_grad_enabled() if create_graph is None else create_graph
         keeps_history = recorded and recorded_outside() and (outside or of_starts)
         with recording():
-            found = iter(_gradients(outputs, leaves, starts, keeps_history or (recorded and (inside or in_starts))))
+            differentiable = keeps_history or (recorded and (inside or in_starts))
+            found = iter(_gradients(outputs, leaves, starts, differentiable, retain_graph))
         gradients = tuple(tree_map(lambda _: next(found), tree) for tree in inputs)
         return gradients if keeps_history else untracked(gradients)
 
@@ -119,7 +120,7 @@ def vjp_of(
 
 
 def _gradients(
-    outputs: list[Tensor], inputs: list[Tensor], starts: list[Any], differentiable: bool
+    outputs: list[Tensor], inputs: list[Tensor], starts: list[Any], differentiable: bool, retain_graph: bool = True
 ) -> tuple[Tensor, ...]:
     """`autograd.grad` of the outputs that depend on anything, zeros where an input is not reached."""
     pairs = [(o, s) for o, s in zip(outputs, starts, strict=True) if o.requires_grad]
@@ -129,7 +130,7 @@ def _gradients(
         [o for o, _ in pairs],
         inputs,
         [s for _, s in pairs],
-        retain_graph=True,
+        retain_graph=retain_graph,
         create_graph=differentiable,
         materialize_grads=True,
     )

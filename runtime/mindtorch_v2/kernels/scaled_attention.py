@@ -9,6 +9,7 @@ from .. import _core
 from .._core import Tensor
 from .._ops import ops
 from ..autograd import is_grad_enabled
+from ..backends._attention import NONE_LEFT, SDPBackend, ways
 from ._composed import second_gradients
 from ._native import native
 from ._normalizing import check_floating, check_shape
@@ -16,7 +17,7 @@ from ._normalizing import check_floating, check_shape
 _DTYPES = _core.dtypes
 _F32, _F64, _BOOL = (_DTYPES[name] for name in ("float32", "float64", "bool"))
 _HALVES = (_DTYPES["float16"], _DTYPES["bfloat16"])
-MATH, FLASH = 0, 1
+MATH, FLASH = SDPBackend.MATH.value, SDPBackend.FLASH_ATTENTION.value
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool) -> None:
@@ -86,24 +87,36 @@ def fused_sdp_choice(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> int:
-    """1 where the kernel computes it, in blocks; 0 where it is composed."""
+    """1 where the kernel computes it, in blocks; 0 where it is composed. Raises RuntimeError where neither may."""
+    for way in ways():
+        if way is SDPBackend.MATH:
+            return MATH
+        if way is SDPBackend.FLASH_ATTENTION and _in_blocks(query, key, value, attn_mask, dropout_p, enable_gqa):
+            return FLASH
+    raise RuntimeError(NONE_LEFT)
+
+
+def _in_blocks(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, enable_gqa: bool
+) -> bool:
+    """Whether the kernel can compute it."""
     tensors = (query, key, value)
     if query.device.type not in ("cpu", "meta") or dropout_p > 0 or any(t.dim() != 4 for t in tensors):
-        return MATH
+        return False
     if not query.is_floating_point() or any(t.numel() == 0 or t.shape[0] != query.shape[0] for t in tensors):
-        return MATH
+        return False
     heads, key_heads = query.shape[1], key.shape[1]
     if value.shape[1] != key_heads or (heads != key_heads and (not enable_gqa or heads % key_heads)):
-        return MATH
+        return False
     if not query.shape[3] == key.shape[3] == value.shape[3] or key.shape[2] != value.shape[2]:
-        return MATH
+        return False
     if attn_mask is not None:
         wanted = (query.shape[0], heads, query.shape[2], key.shape[2])
         shape = tuple(attn_mask.shape)
         fits = len(shape) in (2, 4) and all(a in (1, b) for a, b in zip(shape[::-1], wanted[::-1], strict=False))
         if not fits or (attn_mask.requires_grad and is_grad_enabled()):
-            return MATH
-    return FLASH
+            return False
+    return True
 
 
 # ---------------------------------------------------------------- composed

@@ -7,7 +7,6 @@ from typing import Any
 
 from . import (
     activations,
-    attention,
     convolutions,
     dropouts,
     functional,
@@ -20,11 +19,11 @@ from . import (
     rnn,
     sparse,
     spatial,
+    transformer,
     utils,
 )
 from .activations import *  # noqa: F403
 from .adaptive import AdaptiveLogSoftmaxWithLoss
-from .attention import *  # noqa: F403
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .convolutions import *  # noqa: F403
 from .cross_map import CrossMapLRN2d
@@ -57,6 +56,7 @@ from .rnn import *  # noqa: F403
 from .sparse import *  # noqa: F403
 from .spatial import *  # noqa: F403
 from .synchronised import SyncBatchNorm
+from .transformer import *  # noqa: F403
 from .uninitialized import UninitializedBuffer, UninitializedParameter
 
 # Imported when first used: who trains in one process needs no other.
@@ -100,7 +100,7 @@ __all__ = [
     "utils",
     *_LAZY_NAMES,
     *activations.__all__,
-    *attention.__all__,
+    *transformer.__all__,
     *convolutions.__all__,
     *dropouts.__all__,
     *lazy.__all__,

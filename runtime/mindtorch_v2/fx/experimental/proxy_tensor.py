@@ -30,18 +30,27 @@ class _Recorder(TorchDispatchMode):
         super().__init__()
         self.graph, self.decompositions = graph, decompositions
         self.nodes: dict[int, tuple[Tensor, Node]] = {}  # the tensor is held, so that its identity stays its own
+        self.shown: dict[tuple[Any, ...], Node] = {}  # by what of which memory a tensor shows
         self.constants: dict[str, Tensor] = {}
 
     def note(self, tensor: Tensor, node: Node) -> None:
         """The node that a tensor comes from."""
         node.meta.setdefault("val", tensor)
         self.nodes[id(tensor)] = tensor, node
+        self.shown.setdefault(_part(tensor), node)
 
     def node_of(self, value: Any) -> Any:
-        """The node of a tensor, an attribute of the module if no node made it; other values as they are."""
+        """The node of a tensor, an attribute of the module if no node made it; other values as they are.
+
+        Function transforms and autograd make tensors of their own over the same memory, which no mode sees: they show
+        what the first one shows.
+        """
         if not isinstance(value, Tensor):
             return value
         if id(value) not in self.nodes:
+            if (known := self.shown.get(_part(value))) is not None:
+                self.note(value, known)
+                return known
             name = f"_tensor_constant{len(self.constants)}"
             self.constants[name] = value
             self.note(value, self.graph.get_attr(name))
@@ -64,6 +73,12 @@ class _Recorder(TorchDispatchMode):
                 if isinstance(one, Tensor):
                     self.note(one, self.graph.call_function(operator.getitem, (node, at)))
         return result
+
+
+def _part(tensor: Tensor) -> tuple[Any, ...]:
+    """Which memory a tensor shows, and which part of it."""
+    geometry = tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
+    return id(tensor.untyped_storage()), *geometry, tensor.dtype, tensor.is_conj(), tensor.is_neg()
 
 
 def make_fx(
