@@ -707,6 +707,7 @@ on_first_use(
             aten::upsample_trilinear3d_backward:f
         """,
         "sampling": """
+            aten::_grid_sampler_2d_cpu_fallback:f
             aten::affine_grid_generator:f
             aten::affine_grid_generator_backward:f
             aten::channel_shuffle:f

@@ -8,6 +8,7 @@ import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
 
 __all__ = [
+    "_grid_sampler_2d_cpu_fallback",
     "affine_grid_generator",
     "affine_grid_generator_backward",
     "channel_shuffle",
@@ -30,6 +31,27 @@ _lib = Library("aten", "FRAGMENT")
 def grid_sampler(op):
     """Images at the places of a grid."""
     op.python("mindtorch_v2.kernels.sampling:grid_sampler", device="any")
+
+
+@_lib.operator(
+    "_grid_sampler_2d_cpu_fallback(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
+    "align_corners) -> Tensor"
+)
+def __grid_sampler_2d_cpu_fallback_default(op, input, grid, interpolation_mode, padding_mode, align_corners):
+    """As `grid_sampler_2d`, which needs no other way for what is large."""
+    op.returns(torch.ops.aten.grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners))
+
+
+@_lib.operator(
+    "_grid_sampler_2d_cpu_fallback.out(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
+    "align_corners, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def __grid_sampler_2d_cpu_fallback_out(op):
+    """The out variant of ``_grid_sampler_2d_cpu_fallback``."""
+    op.variant_of(torch.ops.aten._grid_sampler_2d_cpu_fallback.default)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -232,6 +254,7 @@ def native_channel_shuffle(op, self, groups):
         return linear
 
 
+_grid_sampler_2d_cpu_fallback = torch.ops.aten._grid_sampler_2d_cpu_fallback
 grid_sampler_2d = torch.ops.aten.grid_sampler_2d
 grid_sampler_3d = torch.ops.aten.grid_sampler_3d
 affine_grid_generator = torch.ops.aten.affine_grid_generator

@@ -8,6 +8,7 @@ from mindtorch_v2 import Tensor
 from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 
 __all__ = [
+    "_grid_sampler_2d_cpu_fallback",
     "affine_grid_generator",
     "affine_grid_generator_backward",
     "channel_shuffle",
@@ -28,6 +29,48 @@ class _GridSampler(OpOverload):
         """Images at the places of a grid."""
 
 grid_sampler: _GridSampler
+
+class _GridSampler2dCpuFallbackDefault(OpOverload):
+    def __call__(
+        self, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+    ) -> Tensor: ...
+
+class _GridSampler2dCpuFallbackOut(OpOverload):
+    def __call__(
+        self,
+        input: Tensor,
+        grid: Tensor,
+        interpolation_mode: int,
+        padding_mode: int,
+        align_corners: bool,
+        *,
+        out: Tensor,
+    ) -> Tensor: ...
+
+class _GridSampler2dCpuFallbackOverloads(OpOverloadPacket):
+    default: _GridSampler2dCpuFallbackDefault
+    out: _GridSampler2dCpuFallbackOut
+
+class _GridSampler2dCpuFallback(_GridSampler2dCpuFallbackOverloads):
+    @overload
+    def __call__(
+        self, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+    ) -> Tensor:
+        """As `grid_sampler_2d`, which needs no other way for what is large."""
+    @overload
+    def __call__(
+        self,
+        input: Tensor,
+        grid: Tensor,
+        interpolation_mode: int,
+        padding_mode: int,
+        align_corners: bool,
+        *,
+        out: Tensor,
+    ) -> Tensor:
+        """The out variant of ``_grid_sampler_2d_cpu_fallback``."""
+
+_grid_sampler_2d_cpu_fallback: _GridSampler2dCpuFallback
 
 class _GridSampler2dDefault(OpOverload):
     def __call__(

@@ -142,3 +142,14 @@ def test_what_a_sampler_says_of_shapes(input: tuple[int, ...], grid: tuple[int, 
         else:
             said.append("")
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_a_sampler_under_its_inner_name(mode: str) -> None:
+    def call(t: Any) -> Any:
+        function = t.nn.functional
+        x, grid = t.arange(32.0).view(1, 2, 4, 4), t.linspace(-1.2, 1.2, 18).view(1, 3, 3, 2)
+        number = function.GRID_SAMPLE_INTERPOLATION_MODES[mode]
+        return [t._grid_sampler_2d_cpu_fallback(x, grid, number, function.GRID_SAMPLE_PADDING_MODES["border"], False)]
+
+    _both(call)

@@ -321,8 +321,8 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 
 
 # ---------------------------------------------------------------- grids
-_SAMPLINGS = {"bilinear": 0, "nearest": 1, "bicubic": 2}
-_PADDINGS = {"zeros": 0, "border": 1, "reflection": 2}
+GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
+GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
 
 
 def grid_sample(
@@ -333,11 +333,11 @@ def grid_sample(
     align_corners: bool | None = None,
 ) -> Tensor:
     """Images (N, C, H, W) at places (N, h, w, 2), or (N, C, D, H, W) at (N, d, h, w, 3); -1 and 1 are the ends."""
-    if mode not in _SAMPLINGS:
+    if mode not in GRID_SAMPLE_INTERPOLATION_MODES:
         raise ValueError(
             f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
         )
-    if padding_mode not in _PADDINGS:
+    if padding_mode not in GRID_SAMPLE_PADDING_MODES:
         raise ValueError(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
             f"'{padding_mode}'"
@@ -345,7 +345,9 @@ def grid_sample(
     if align_corners is None:
         _warn_of_corners("grid_sample")
         align_corners = False
-    result: Tensor = ops.aten.grid_sampler(input, grid, _SAMPLINGS[mode], _PADDINGS[padding_mode], align_corners)
+    result: Tensor = ops.aten.grid_sampler(
+        input, grid, GRID_SAMPLE_INTERPOLATION_MODES[mode], GRID_SAMPLE_PADDING_MODES[padding_mode], align_corners
+    )
     return result
 
 

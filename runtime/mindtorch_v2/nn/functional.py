@@ -21,6 +21,8 @@ from ._linear_cross_entropy import linear_cross_entropy
 from ._losses import *  # noqa: F403
 from ._normalization import *  # noqa: F403  (normalization, similarities and distances)
 from ._spatial import *  # noqa: F403  (convolution, pooling, padding, resampling)
+from ._spatial import GRID_SAMPLE_INTERPOLATION_MODES as GRID_SAMPLE_INTERPOLATION_MODES
+from ._spatial import GRID_SAMPLE_PADDING_MODES as GRID_SAMPLE_PADDING_MODES
 
 __all__ = [
     "cross_entropy",
