@@ -617,6 +617,18 @@ def _bernoulli_default(op, self):
 
 
 @_lib.operator(
+    "bernoulli.out(Tensor self, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+    tags=("generated", "out", "nondeterministic_seeded"),
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _bernoulli_out(op):
+    """The out variant of ``bernoulli``."""
+    op.variant_of(torch.ops.aten.bernoulli.default)
+    op.not_implemented()
+
+
+@_lib.operator(
     "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
     tags="nondeterministic_seeded",
     variants=("function", "method"),

@@ -767,12 +767,16 @@ class _BernoulliTensor(OpOverload):
 class _BernoulliDefault(OpOverload):
     def __call__(op, self: Tensor, *, generator: Any = None) -> Tensor: ...
 
+class _BernoulliOut(OpOverload):
+    def __call__(op, self: Tensor, *, generator: Any = None, out: Tensor) -> Tensor: ...
+
 class _BernoulliP(OpOverload):
     def __call__(op, self: Tensor, p: float, *, generator: Any = None) -> Tensor: ...
 
 class _BernoulliOverloads(OpOverloadPacket):
     Tensor: _BernoulliTensor
     default: _BernoulliDefault
+    out: _BernoulliOut
     p: _BernoulliP
 
 class _Bernoulli(_BernoulliOverloads):
@@ -782,6 +786,9 @@ class _Bernoulli(_BernoulliOverloads):
     @overload
     def __call__(op, self: Tensor, *, generator: Any = None) -> Tensor:
         """1 with the probability that self has at a place, else 0."""
+    @overload
+    def __call__(op, self: Tensor, *, generator: Any = None, out: Tensor) -> Tensor:
+        """The out variant of ``bernoulli``."""
     @overload
     def __call__(op, self: Tensor, p: float, *, generator: Any = None) -> Tensor:
         """A tensor as self, with every element 1 with probability p, else 0."""

@@ -43,6 +43,7 @@ cdef class Hooks:
     cdef public object reduce_storage        # (storage)
     cdef public object storage_from_file     # (filename, shared, nbytes)
     cdef public object storage_item          # (storage, index)
+    cdef public object set_storage_item      # (storage, index, value)
     cdef public object legacy_tensor         # (cls, *args, **kwargs): the constructor Tensor(...)
     cdef public object generator_type        # torch.Generator
     # what a trace hears of besides calls: jit

@@ -272,6 +272,10 @@ cdef class UntypedStorage:
         """A byte; of a slice a storage over the same memory."""
         return hook.storage_item(self, at)
 
+    def __setitem__(self, at, value):
+        """Sets a byte, or those of a slice."""
+        hook.set_storage_item(self, at, value)
+
     @staticmethod
     def from_file(filename, shared=False, nbytes=0):
         """A storage over a file's first bytes, which are read as they are used; with `shared` writing writes to it."""
@@ -469,6 +473,29 @@ cdef int grow_storage(UntypedStorage s, size_t room) except -1:
         s.sharing.owner, fresh.sharing.owner = fresh.sharing.owner, s.sharing.owner
     s.allocator, fresh.nbytes_, s.sharing.room = fresh.allocator, s.sharing.room, room
     return 0
+
+
+def move_storage(UntypedStorage s not None, UntypedStorage place not None):
+    """Moves what a storage of the CPU holds, and with it all tensors over it, to the memory of another one of its size.
+
+    That one, which no tensor may show, has the old memory then. Raises RuntimeError where others hold the old address.
+    """
+    cdef UntypedStorage root = owner_storage(s)
+    cdef Sharing mine = shared(root), theirs = shared(place)
+    cdef PyObject* alias = mine.aliases
+    if root.dev.type_code != KEY_CPU or place.dev.type_code != KEY_CPU or place.nbytes_ != root.nbytes_:
+        raise RuntimeError(f"a storage of {root.nbytes_} bytes on {root.dev} has no room in one of {place.nbytes_} on {place.dev}")
+    if not root.resizable():
+        raise RuntimeError("the memory of the storage cannot be moved: others hold its address. Move a copy (`.clone()`)")
+    if root.data != NULL:
+        memcpy(place.data, root.data, root.nbytes_)
+    root.data, place.data = place.data, root.data
+    root.allocator, place.allocator = place.allocator, root.allocator
+    mine.owner, theirs.owner = theirs.owner, mine.owner
+    mine.room, theirs.room = theirs.room, mine.room
+    while alias != NULL:
+        (<UntypedStorage>alias).data = root.data
+        alias = (<UntypedStorage>alias).sharing.next_alias
 
 
 cdef Tensor bytes_in(UntypedStorage s, int64_t count):

@@ -48,6 +48,7 @@ from ._legacy_types import *  # noqa: F403  (FloatTensor, LongTensor, ...)
 from ._ops import ops
 from ._pending import load as _load
 from ._pending import pending_functions as _pending_functions
+from ._storage_contents import dtype_names as _storage_names  # noqa: F401  (gives storages their methods)
 from ._storages import TYPED, TypedStorage
 from ._tensor_questions import *  # noqa: F403  (functions that a tensor answers of itself)
 from ._type_info import *  # noqa: F403  (finfo, iinfo, and the names of layouts and memory formats)
@@ -152,6 +153,7 @@ _LAZY = frozenset(
         "npu",
         "optim",
         "profiler",
+        "quasirandom",
         "serialization",
         "signal",
         "sparse",

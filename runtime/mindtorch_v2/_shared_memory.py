@@ -10,7 +10,16 @@ from weakref import WeakValueDictionary
 from . import _core
 from ._core import Tensor, UntypedStorage, dtypes
 
-__all__ = ["Segment", "empty_shared", "is_shared", "segment_of", "share_memory_", "storage_is_shared", "tensor_over"]
+__all__ = [
+    "Segment",
+    "bytes_over",
+    "empty_shared",
+    "is_shared",
+    "segment_of",
+    "share_memory_",
+    "storage_is_shared",
+    "tensor_over",
+]
 
 _READ_WRITE, _SHARED = 3, 1  # PROT_READ | PROT_WRITE, MAP_SHARED
 _U8 = dtypes["uint8"]
@@ -60,8 +69,12 @@ def tensor_over(
     segment: Segment, dtype: _core.dtype, offset: int, shape: tuple[int, ...], stride: tuple[int, ...]
 ) -> Tensor:
     """A tensor over a segment's memory; the offset counts elements."""
-    whole = _core.from_buffer(segment, segment.address, (segment.nbytes,), (1,), _U8)
-    return _core.set_to_part(_core.alloc((0,), dtype, "cpu"), whole.untyped_storage(), offset, shape, stride)
+    return _core.set_to_part(_core.alloc((0,), dtype, "cpu"), bytes_over(segment), offset, shape, stride)
+
+
+def bytes_over(segment: Segment) -> UntypedStorage:
+    """A storage over all of a segment's memory."""
+    return _core.from_buffer(segment, segment.address, (segment.nbytes,), (1,), _U8).untyped_storage()
 
 
 def empty_shared(shape: Any, dtype: _core.dtype) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import sys
 from collections.abc import Sequence
 from numbers import Integral
 from pathlib import Path
@@ -15,12 +16,15 @@ from ._core import Tensor, UntypedStorage
 
 __all__ = [
     "TYPED",
+    "LegacyStorage",
     "TypedStorage",
     "UntypedStorage",
     "copy_to_device",
     "copy_to_host",
+    "refuse_meta",
     "storage_from_file",
     "storage_item",
+    "storage_range",
     "typed_class",
     "view_of",
 ]
@@ -86,6 +90,7 @@ def storage_from_file(filename: Any, shared: bool = False, nbytes: int = 0) -> U
 
 def storage_item(storage: UntypedStorage, at: Any) -> Any:
     """A byte of a storage; of a slice a storage over the same memory, as it is on the CPU."""
+    refuse_meta(storage)
     count = storage.nbytes()
     if not isinstance(at, slice):
         if not isinstance(at, Integral):
@@ -93,13 +98,25 @@ def storage_item(storage: UntypedStorage, at: Any) -> Any:
         if not -count <= int(at) < count:
             raise IndexError(f"index {at} out of range for storage of size {count}")
         return view_of(storage, _U8)[int(at)].item()
-    first, last, step = at.indices(count)
-    if step != 1:
-        raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
+    first, last = storage_range(storage, at)
     if first >= last:
         return UntypedStorage(0, device=storage.device)
     part = _core.from_buffer(storage, storage.data_ptr() + first, (last - first,), (1,), _U8, storage.device)
     return part.untyped_storage()
+
+
+def storage_range(storage: UntypedStorage, at: slice) -> tuple[int, int]:
+    """The first byte of a slice and the one after it. Raises RuntimeError for one with a step."""
+    first, last, step = at.indices(storage.nbytes())
+    if step != 1:
+        raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
+    return first, last
+
+
+def refuse_meta(storage: Any) -> None:
+    """Raises NotImplementedError for a storage on meta, which has nothing to read."""
+    if storage.device.type == "meta":
+        raise NotImplementedError("Not available for 'meta' device type")
 
 
 class TypedStorage:
@@ -108,19 +125,53 @@ class TypedStorage:
     dtype: _core.dtype
 
     def __init__(
-        self, *size: Any, wrap_storage: UntypedStorage | None = None, dtype: Any = None, device: Any = None
+        self,
+        *size: Any,
+        wrap_storage: UntypedStorage | None = None,
+        dtype: Any = None,
+        device: Any = None,
+        _internal: bool = False,
     ) -> None:
-        """So many elements, uninitialised, or a sequence of what they are to be."""
-        if dtype is not None:
-            self.dtype = dtype
-        elif not hasattr(self, "dtype"):
-            self.dtype = _core.get_default_dtype()
-        values = size[0] if size and isinstance(size[0], Sequence) else None
-        count = len(values) if values is not None else size[0] if size else 0
-        made = UntypedStorage(count * self.dtype.itemsize, device=device) if wrap_storage is None else wrap_storage
-        self._untyped_storage = made
-        for at, value in enumerate(values or ()):
-            self[at] = value
+        """So many elements, uninitialised, a sequence of what they are to be, or the bytes of another storage.
+
+        Raises RuntimeError and TypeError as PyTorch does for what does not go together.
+        """
+        if wrap_storage is not None:
+            self._check_wrapped(size, wrap_storage, dtype, device)
+            self.dtype, self._untyped_storage = dtype, wrap_storage
+            return
+        self.dtype = _core.get_default_dtype() if dtype is None else dtype
+        if len(size) > 1:
+            raise RuntimeError(f"{type(self).__name__}: Too many positional arguments: {len(size)} of at most one")
+        given = size[0] if size else 0
+        if isinstance(given, str):
+            raise TypeError("new(): invalid data type 'str'")
+        if not isinstance(given, (Integral, Sequence)):
+            raise TypeError(f"{type(self).__name__}: Argument type not recognized: {type(given).__name__}")
+        count = len(given) if isinstance(given, Sequence) else int(given)
+        self._untyped_storage = UntypedStorage(count * self.dtype.itemsize, device=device)
+        if isinstance(given, Sequence):
+            for at, value in enumerate(given):
+                self[at] = value
+
+    def _check_wrapped(self, size: tuple[Any, ...], wrapped: Any, dtype: Any, device: Any) -> None:
+        """Refuses what cannot be told of a storage that has its bytes."""
+        name = type(self).__name__
+        if size:
+            raise RuntimeError(f"{name}: No positional arguments should be given when using 'wrap_storage'")
+        if dtype is None:
+            raise RuntimeError(f"{name}: Argument 'dtype' must be specified")
+        if not isinstance(dtype, _core.dtype):
+            raise TypeError(f"{name}: Argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+        if device is not None:
+            raise RuntimeError(f"{name}: Argument 'device' should not be specified when 'wrap_storage' is given")
+        if not isinstance(wrapped, UntypedStorage):
+            raise TypeError(f"{name}: Argument 'wrap_storage' must be UntypedStorage, but got {type(wrapped).__name__}")
+
+    @classmethod
+    def _wrapped(cls, storage: UntypedStorage, dtype: _core.dtype) -> TypedStorage:
+        """Those bytes as elements of a dtype."""
+        return cls(wrap_storage=storage, dtype=dtype)
 
     def untyped(self) -> UntypedStorage:
         """The storage as bytes."""
@@ -152,10 +203,12 @@ class TypedStorage:
 
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
+        refuse_meta(self)
         values: list[Any] = view_of(self._untyped_storage, self.dtype).tolist()
         return values
 
     def __getitem__(self, at: int) -> Any:
+        refuse_meta(self)
         if isinstance(at, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         if not isinstance(at, Integral):
@@ -168,14 +221,31 @@ class TypedStorage:
         view_of(self._untyped_storage, self.dtype)[at] = value
 
     def fill_(self, value: Any) -> TypedStorage:
-        """Gives all elements one value; returns the storage."""
+        """Gives all elements one value; returns the storage. Raises RuntimeError for a storage as value."""
+        if isinstance(value, (TypedStorage, UntypedStorage)):
+            raise RuntimeError(f"cannot set item with value type {type(value)}")
         view_of(self._untyped_storage, self.dtype).fill_(value)
         return self
+
+    def resizable(self) -> bool:
+        """Whether `resize_` is allowed."""
+        return self._untyped_storage.resizable()
 
     def resize_(self, size: int) -> TypedStorage:
         """Gives the storage another number of elements, as `UntypedStorage.resize_` does; returns the storage."""
         self._untyped_storage.resize_(size * self.dtype.itemsize)
         return self
+
+    def pickle_storage_type(self) -> str:
+        """The name of the class of its dtype. Raises KeyError for a dtype that has none."""
+        named = typed_class(self.dtype)
+        if named is None:
+            raise KeyError(f"dtype {self.dtype} is not recognized")
+        return named.__name__
+
+    def is_shared(self) -> bool:
+        """Whether other processes see it."""
+        return bool(self._untyped_storage.is_shared())
 
     def __repr__(self) -> str:
         return f"[{type(self).__name__}(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
@@ -193,18 +263,69 @@ def bytes_for(dtype: _core.dtype, source: Any) -> Any:
     return source.untyped()
 
 
-class _Legacy(TypedStorage):
-    """One of the classes that a dtype has: ``torch.FloatStorage`` and the like."""
+class _ByDtype(type):
+    """The type of the classes that a dtype has: of one is every storage with its dtype."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, TypedStorage) and instance.dtype is vars(cls).get("dtype")
+
+
+class LegacyStorage(TypedStorage, metaclass=_ByDtype):
+    """One of the classes that a dtype has, ``torch.FloatStorage`` and the like: what they make is a `TypedStorage`."""
 
     by_dtype: ClassVar[dict[_core.dtype, type[TypedStorage]]] = {}
 
+    def __new__(
+        cls, *size: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None, _internal: bool = False
+    ) -> TypedStorage:  # type: ignore[misc]
+        """As `TypedStorage`, with the class's dtype, on the CPU."""
+        if cls is LegacyStorage:
+            raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
+        for name, value in (("device", device), ("dtype", dtype)):
+            if value is not None:
+                raise RuntimeError(f"{cls.__name__}: the keyword argument '{name}' cannot be specified")
+        if wrap_storage is None:
+            return TypedStorage(*size, dtype=cls.dtype)
+        return TypedStorage(*size, wrap_storage=wrap_storage, dtype=cls.dtype)
+
+    @classmethod
+    def from_buffer(cls, buffer: Any, byte_order: str = "native", count: int = -1, offset: int = 0) -> TypedStorage:
+        """A copy of a buffer's bytes from ``offset`` on, whose elements are in that byte order (native, little, big).
+
+        Raises ValueError for another order, for an offset beyond the buffer, and where it holds no whole number of
+        elements, or less than ``count``.
+        """
+        raw, width = memoryview(buffer).cast("B"), cls.dtype.itemsize
+        if byte_order not in ("native", "little", "big"):
+            raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
+        if not 0 <= offset < max(raw.nbytes, 1):
+            raise ValueError(
+                f"offset must be non-negative and no greater than buffer length ({raw.nbytes}), got {offset}"
+            )
+        left = raw.nbytes - offset
+        if count < 0 and left % width:
+            raise ValueError(f"buffer size ({left}) must be a multiple of element size ({width})")
+        taken = left if count < 0 else count * width
+        if taken > left:
+            raise ValueError(f"buffer has only {left // width} elements after offset {offset}, but specified {count}")
+        made = UntypedStorage(taken)
+        copy_to_host(made)[:] = raw[offset : offset + taken]
+        if byte_order not in ("native", sys.byteorder):
+            made.byteswap(cls.dtype)
+        if cls.dtype is _core.dtypes["bool"] and taken:
+            values = view_of(made, _U8)
+            values.copy_(values != 0)
+        return cls(wrap_storage=made)
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
+        """A storage over so many elements of a file: `storage_from_file`."""
+        return cls(wrap_storage=storage_from_file(filename, shared, int(size) * cls.dtype.itemsize))
+
 
 def _typed(name: str, dtype: str) -> type[TypedStorage]:
-    made = type(
-        name, (_Legacy,), {"dtype": _core.dtypes[dtype], "__doc__": f"A storage of {dtype}.", "__module__": "torch"}
-    )
-    made.__module__ = __name__
-    _Legacy.by_dtype[_core.dtypes[dtype]] = made
+    made = _ByDtype(name, (LegacyStorage,), {"dtype": _core.dtypes[dtype], "__doc__": f"A storage of {dtype}."})
+    LegacyStorage.by_dtype[_core.dtypes[dtype]] = made
     return made
 
 
@@ -222,4 +343,4 @@ TYPED = {
 
 def typed_class(dtype: _core.dtype) -> type[TypedStorage] | None:
     """The class of a dtype, None where PyTorch has none."""
-    return _Legacy.by_dtype.get(dtype)
+    return LegacyStorage.by_dtype.get(dtype)

@@ -11,7 +11,7 @@ from . import _core
 from ._core import Tensor, dtype
 from ._creation import tensor as make_tensor
 from ._ops import ops
-from ._storages import TypedStorage
+from ._storages import TypedStorage, typed_class
 from ._type_info import channels_last, channels_last_3d, contiguous_format, memory_format
 from .overrides import overridable_property
 
@@ -154,6 +154,11 @@ def storage(self: Tensor) -> TypedStorage:
     return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
 
 
+def storage_type(self: Tensor) -> type[TypedStorage] | None:
+    """The class of storages that the tensor's dtype has; None where it has none."""
+    return typed_class(self.dtype)
+
+
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     """What a module keeps where a state dict has ``other`` for self: self with its values, or itself, detached."""
     if assign:
@@ -207,6 +212,7 @@ _METHODS: dict[str, Any] = {
     "symeig": _removed("symeig", "torch.linalg.eigh"),
     "reinforce": _removed("reinforce", "torch.distributions"),
     "storage": storage,
+    "storage_type": storage_type,
     "module_load": module_load,
     "_is_all_true": is_all_true,
     "_is_any_true": is_any_true,

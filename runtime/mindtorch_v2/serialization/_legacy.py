@@ -81,6 +81,8 @@ def load_legacy(data: bytes, read: ReadPickle, restore: Restore) -> Any:
 
     result = part(storage_of)
     keys = part(_no_storage)
+    if not isinstance(keys, list):
+        raise RuntimeError(f"a checkpoint lists its storages: expected a list, got {type(keys).__name__}")
     for key in keys:
         if key not in made:
             raise RuntimeError(f"a checkpoint has bytes of the storage {key!r}, which nothing names")
