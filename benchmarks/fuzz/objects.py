@@ -108,6 +108,7 @@ OBJECTS = (
     "torch.ops.aten.add.Tensor",
     "torch.ops.aten.add",
     "torch.Generator()",
+    "torch.quasirandom.SobolEngine(2, scramble=True, seed=3)",
     "torch.storage.TypedStorage(wrap_storage=torch.tensor([1.0, 2.0]).untyped_storage(), dtype=torch.float32)",
     "torch.serialization.safe_globals([])",
     "torch.serialization.set_default_mmap_options(2)",

@@ -245,7 +245,7 @@ class TypedStorage:
 
     def is_shared(self) -> bool:
         """Whether other processes see it."""
-        return bool(self._untyped_storage.is_shared())
+        return self._untyped_storage.is_shared()
 
     def __repr__(self) -> str:
         return f"[{type(self).__name__}(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
@@ -275,9 +275,9 @@ class LegacyStorage(TypedStorage, metaclass=_ByDtype):
 
     by_dtype: ClassVar[dict[_core.dtype, type[TypedStorage]]] = {}
 
-    def __new__(
+    def __new__(  # type: ignore[misc]  # what is made is of the base class
         cls, *size: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None, _internal: bool = False
-    ) -> TypedStorage:  # type: ignore[misc]
+    ) -> TypedStorage:
         """As `TypedStorage`, with the class's dtype, on the CPU."""
         if cls is LegacyStorage:
             raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
@@ -324,9 +324,10 @@ class LegacyStorage(TypedStorage, metaclass=_ByDtype):
 
 
 def _typed(name: str, dtype: str) -> type[TypedStorage]:
-    made = _ByDtype(name, (LegacyStorage,), {"dtype": _core.dtypes[dtype], "__doc__": f"A storage of {dtype}."})
-    LegacyStorage.by_dtype[_core.dtypes[dtype]] = made
-    return made
+    made: Any = _ByDtype(name, (LegacyStorage,), {"dtype": _core.dtypes[dtype], "__doc__": f"A storage of {dtype}."})
+    kind: type[TypedStorage] = made
+    LegacyStorage.by_dtype[_core.dtypes[dtype]] = kind
+    return kind
 
 
 # PyTorch's classes by name. Unsigned integers of 16 bits and more have none.
