@@ -199,7 +199,8 @@ def as_bool(self: Tensor) -> bool:
 
 def div(self: Tensor, other: Any) -> Tensor:
     """``self / other``: the older name of ``__truediv__``."""
-    return self / other
+    result: Tensor = self / other
+    return result
 
 
 def div_(self: Tensor, other: Any) -> Tensor:
