@@ -238,13 +238,15 @@ def alloc_broadcast(Tensor first not None, Tensor second not None, dtype=None):
 
 
 cdef object NATIVE_METHODS = frozenset(Tensor.__dict__)
+# Special names that Python has no type slot for: __complex__ is found by its name, the others are those of Python 2.
+cdef object SLOTLESS = frozenset(("__complex__", "__long__", "__nonzero__", "__div__", "__idiv__", "__rdiv__"))
 
 
 def install_method(str name not None, value):
     """Gives every tensor a method or property. What the core defines itself (``contiguous``, which nearly always returns
-    its argument, ...) stays; special names (``__add__``) are refused: they live in type slots.
+    its argument, ...) stays; special names (``__add__``) are refused where they live in type slots.
     """
-    if name.startswith("__") and name.endswith("__"):
+    if name.startswith("__") and name.endswith("__") and name not in SLOTLESS:
         raise ValueError(f"install_method(): special method {name!r} must be written in the core")
     if name not in NATIVE_METHODS:
         mt_install_attribute(TensorType, sys.intern(name), value)

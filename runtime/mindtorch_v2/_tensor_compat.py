@@ -184,12 +184,54 @@ def _of_bools(name: str, tensor: Tensor) -> Tensor:
     return tensor
 
 
+# ---------------------------------------------------------------- what Python, in this version or the last, calls
+def as_complex(self: Tensor) -> complex:
+    """The value of a tensor of one element, for ``complex()``. Raises ValueError where there are more, or none."""
+    if self.numel() != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return complex(self.item())
+
+
+def as_int(self: Tensor) -> int:
+    """The value of a tensor of one element, towards zero: the older name of ``__int__``."""
+    return int(self)
+
+
+def as_bool(self: Tensor) -> bool:
+    """Whether the one element is not zero: the older name of ``__bool__``."""
+    return bool(self)
+
+
+def div(self: Tensor, other: Any) -> Tensor:
+    """``self / other``: the older name of ``__truediv__``."""
+    result: Tensor = self / other
+    return result
+
+
+def div_(self: Tensor, other: Any) -> Tensor:
+    """``self /= other``: the older name of ``__itruediv__``."""
+    self /= other
+    return self
+
+
+def rdiv(self: Tensor, other: Any) -> Tensor:
+    """``other / self``: the older name of ``__rtruediv__``."""
+    result: Tensor = other / self
+    return result
+
+
 def _volatile(self: Tensor) -> bool:
     warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=3)
     return False
 
 
 _METHODS: dict[str, Any] = {
+    "__complex__": as_complex,
+    "__long__": as_int,
+    "__nonzero__": as_bool,
+    "__div__": div,
+    "__idiv__": div_,
+    "__rdiv__": rdiv,
     "apply_": apply_,
     "map_": map_,
     "map2_": map2_,

@@ -8,9 +8,11 @@ answers NotImplemented leaves the call to the next: the innermost mode is asked 
 from __future__ import annotations
 
 import functools
+import inspect
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
 from . import _core
@@ -337,11 +339,28 @@ def _call_function(name: str, func: Any, types: Types, args: tuple[Any, ...], kw
             return result
         asked.append(mode)
     for cls in types:
-        result = cls.__torch_function__(func, types, args, kwargs)  # type: ignore[attr-defined]
+        handler: Any = cls.__torch_function__  # type: ignore[attr-defined]
+        if isinstance(handler, FunctionType):
+            handler = _of_an_argument(cls, handler, func, args, kwargs or {})
+        result = handler(func, types, args, kwargs)
         if result is not NotImplemented:
             return result
         asked.append(cls)
     raise _nobody_answered(name, "__torch_function__", asked)
+
+
+def _of_an_argument(cls: type, handler: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A handler that is a plain method, which the first argument of its class is the self of; others as they are."""
+    if isinstance(inspect.getattr_static(cls, "__torch_function__"), staticmethod):
+        return handler
+    warnings.warn(
+        "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, "
+        "please define it as a classmethod.",
+        DeprecationWarning if isinstance(func, FunctionType) else UserWarning,  # as PyTorch's functions, and operators
+        stacklevel=4,
+    )
+    value = next((one for one in _flat((*args, *kwargs.values())) if type(one) is cls), None)
+    return handler if value is None else functools.partial(handler, value)
 
 
 def _refuse_class_method(mode: Any, name: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import operator
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -467,5 +469,35 @@ def test_parameters_of_distributions_that_are_no_tensors() -> None:
         log: list[Any] = []
         utils = importlib.import_module(f"{torch.__name__}.distributions.utils")
         return utils.broadcast_all(answering(None, log)(), torch.ones(1)), log
+
+    agree(case)
+
+
+@pytest.mark.parametrize("name", ["abs", "nn.functional.dropout"])
+@pytest.mark.parametrize("of_tensors", [False, True])
+@pytest.mark.parametrize("static", [False, True])
+def test_a_handler_that_is_a_plain_method(name: str, of_tensors: bool, static: bool) -> None:
+    def case(torch: Any) -> Any:
+        log: list[Any] = []
+
+        class Plain(torch.Tensor if of_tensors else object):  # type: ignore[misc]
+            def __torch_function__(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                log.append((type(self).__name__, func.__name__, [t.__name__ for t in types], len(args)))
+                return 5
+
+        class Static:
+            @staticmethod
+            def __torch_function__(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                log.append((func.__name__, [t.__name__ for t in types], len(args)))
+                return 5
+
+        torch.set_warn_always(True)  # PyTorch's operators warn once in a process
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                found = operator.attrgetter(name)(torch)((Static if static else Plain)())
+            finally:
+                torch.set_warn_always(False)
+        return found, log, [(one.category, "plain method" in str(one.message)) for one in caught]
 
     agree(case)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mindtorch_v2
-from tests.runtime.both import agree
+from tests.runtime.both import agree, agree_or_raise
 
 
 def test_a_copy_has_its_own_memory_flags_gradient_and_attributes():
@@ -227,3 +227,22 @@ def test_a_storage_elsewhere_is_copied_there(device: str) -> None:
         if device != "meta":
             assert copied.data_ptr() != storage.data_ptr()
             assert mindtorch_v2.empty(0, device=device).set_(copied).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("values", [[1 + 2j], 3, True, [1.0, 2.0], []])
+def test_complex_numbers_of_tensors(values):
+    agree_or_raise(lambda torch: complex(torch.tensor(values)))
+
+
+@pytest.mark.parametrize("name", ["__nonzero__", "__long__"])
+def test_older_names_of_conversions(name):
+    agree(lambda torch: [getattr(torch.tensor(value), name)() for value in (3.5, 0.0)])
+
+
+@pytest.mark.parametrize("name", ["__div__", "__idiv__", "__rdiv__"])
+def test_older_names_of_divisions(name):
+    def case(torch):
+        x = torch.tensor([3.0, 4.0])
+        return getattr(x, name)(2), x
+
+    agree(case)
