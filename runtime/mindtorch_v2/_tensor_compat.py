@@ -215,8 +215,8 @@ def div_(self: Tensor, other: Any) -> Tensor:
 
 
 def rdiv(self: Tensor, other: Any) -> Tensor:
-    """``other / self``: the older name of ``__rtruediv__``."""
-    result: Tensor = other / self
+    """``other / self`` under the older name, by the reciprocal as in PyTorch for tensors too."""
+    result: Tensor = self.reciprocal() * other
     return result
 
 

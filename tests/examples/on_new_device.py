@@ -25,7 +25,10 @@ from mindtorch_v2.backends import FallbackWarning, cpu_fallback  # noqa: E402
 from mindtorch_v2.library import Library, operator_status, status_table  # noqa: E402
 
 GROWING = ("set_.source_Tensor_storage_offset", "resize_")
-EMPTY = ("empty.memory_format", "empty_like", "empty_strided", "new_empty", "new_empty_strided", *GROWING)
+EMPTY = (
+    *("empty.memory_format", "empty.out", "empty_like", "empty_strided", "empty_strided.out"),
+    *("new_empty", "new_empty_strided", *GROWING),
+)
 
 
 def minimal() -> None:

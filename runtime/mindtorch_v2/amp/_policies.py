@@ -32,8 +32,8 @@ _CPU_FLOAT32 = (
 )
 _CPU_FLOAT32_IMAGES = (
     "adaptive_avg_pool3d adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d grid_sampler grid_sampler_2d "
-    "grid_sampler_3d max_pool3d max_unpool2d max_unpool3d reflection_pad1d reflection_pad2d replication_pad1d "
-    "replication_pad2d replication_pad3d"
+    "grid_sampler_3d _grid_sampler_2d_cpu_fallback max_pool3d max_unpool2d max_unpool3d reflection_pad1d "
+    "reflection_pad2d replication_pad1d replication_pad2d replication_pad3d"
 )
 _ACCELERATOR_FLOAT32_IMAGES = (
     "_upsample_bicubic2d_aa _upsample_bilinear2d_aa _upsample_nearest_exact1d _upsample_nearest_exact2d "
