@@ -12,8 +12,7 @@ from .._numbers import as_element, to_word, wrapped
 from .._ops import ops
 from ..backends._copies import copy_ as copy_between
 from ..backends._copies import to_cpu
-from ..backends._new_memory import resize_ as resize_in_place
-from ..backends._new_memory import settled
+from ..backends._new_memory import resize_, settled
 from ..backends._pinned import empty_pinned
 from ._native import native
 
@@ -336,11 +335,6 @@ def set_to_part_of_tensor(
         raise RuntimeError("passed in tensor to be used as storage must be contiguous")
     result: Tensor = self.set_(source.untyped_storage(), storage_offset + source.storage_offset(), size, stride)
     return result
-
-
-def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> Tensor:
-    """A new shape in place, in rows unless a format is given; the storage grows where it must."""
-    return resize_in_place(self, size, memory_format)
 
 
 def copy_meta(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:

@@ -15,20 +15,18 @@ __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "co
 Sizes = int | Sequence[int]
 
 
-def _gradients(
-    count: int,
-    grad_output: Tensor,
-    input: Tensor,
-    weight: Tensor,
-    options: tuple[Sizes, Sizes, Sizes],
-    groups: int,
-    wanted: tuple[bool, bool],
-) -> tuple[Tensor, Tensor]:
+_INPUT, _WEIGHT = 0, 1  # among the gradients of a convolution; the third is the bias's
+
+
+def _gradient(
+    by: int, count: int, grad_output: Tensor, input: Tensor, weight: Tensor, options: tuple[Sizes, ...], groups: int
+) -> Tensor:
     stride, padding, dilation = (list(each_of(option, count)) for option in options)
-    found: Any = ops.aten.convolution_backward(
-        grad_output, input, weight, None, stride, padding, dilation, False, [0] * count, groups, [*wanted, False]
+    wanted = [by == _INPUT, by == _WEIGHT, False]
+    found: tuple[Tensor, ...] = ops.aten.convolution_backward(
+        grad_output, input, weight, None, stride, padding, dilation, False, [0] * count, groups, wanted
     )
-    return found[0], found[1]
+    return found[by]
 
 
 def _shaped(size: Sequence[int], like: Tensor) -> Tensor:
@@ -47,9 +45,8 @@ def _of_input(count: int) -> Callable[..., Tensor]:
         dilation: Sizes = 1,
         groups: int = 1,
     ) -> Tensor:
-        options = stride, padding, dilation
         input = _shaped(input_size, grad_output)
-        return _gradients(count, grad_output, input, weight, options, groups, (True, False))[0]
+        return _gradient(_INPUT, count, grad_output, input, weight, (stride, padding, dilation), groups)
 
     gradient.__name__ = gradient.__qualname__ = f"conv{count}d_input"
     gradient.__doc__ = f"A convolution's gradient by its input, of shape ``input_size``; {count} dimensions."
@@ -66,9 +63,8 @@ def _of_weight(count: int) -> Callable[..., Tensor]:
         dilation: Sizes = 1,
         groups: int = 1,
     ) -> Tensor:
-        options = stride, padding, dilation
         weight = _shaped(weight_size, grad_output)
-        return _gradients(count, grad_output, input, weight, options, groups, (False, True))[1]
+        return _gradient(_WEIGHT, count, grad_output, input, weight, (stride, padding, dilation), groups)
 
     gradient.__name__ = gradient.__qualname__ = f"conv{count}d_weight"
     gradient.__doc__ = f"A convolution's gradient by its weight, of shape ``weight_size``; {count} dimensions."
