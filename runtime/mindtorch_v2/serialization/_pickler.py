@@ -87,9 +87,8 @@ def _of_plain(tensor: Tensor, hooks: Any) -> tuple[Any, tuple[Any, ...]]:
     typed = typed_class(tensor.dtype) is not None
     stored = StoredDtype(tensor.untyped_storage(), tensor.dtype, typed)
     args = (stored, tensor.storage_offset(), *geometry, tensor.requires_grad, hooks)
-    function, args = (rebuild_tensor_v2, args) if typed else (rebuild_tensor_v3, (*args, tensor.dtype))
-    how = kept_as(tensor)
-    return function, (*args, how) if how else args
+    kept = (kept_as(tensor),) if kept_as(tensor) else ()
+    return (rebuild_tensor_v2, (*args, *kept)) if typed else (rebuild_tensor_v3, (*args, tensor.dtype, *kept))
 
 
 def pickler_class(base: Any) -> Any:
