@@ -47,6 +47,17 @@ def test_both_sides_of_a_queue_see_the_same_memory() -> None:
     assert answer.is_shared()
 
 
+def test_a_conjugate_stays_one_in_another_process() -> None:
+    x = torch.tensor([1 + 2j, 3 - 4j]).share_memory_()
+    mp.start_processes(conjugate_write, (x.conj(),), nprocs=1, start_method="spawn")
+    assert x.tolist() == [1 + 2j, 9 + 1j]
+
+
+def conjugate_write(number: int, x: Any) -> None:
+    assert x.is_conj()
+    x[1] = 9 - 1j
+
+
 def write(number: int, x: Any) -> None:
     if number == 1:
         raise ValueError("not this one")
