@@ -53,9 +53,6 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return run(tmp_path_factory.mktemp("theirs"), here=False)
 
 
-pytestmark = pytest.mark.xdist_group("tensorboard")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in names("CASES") if name not in DIFFERENT])
 def test_a_call_writes_what_pytorch_writes(name: str, ours: Any, theirs: Any) -> None:
