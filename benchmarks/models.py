@@ -11,7 +11,6 @@ import argparse
 import importlib.metadata
 import json
 import math
-import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from benchmarks import model_steps
+from benchmarks.installs import environment_with, installed, our_numpy
 
 __all__ = ["RELEASE", "Comparison", "compare", "environment", "page"]
 
@@ -52,25 +52,19 @@ class Comparison:
 
 def environment(release: str = RELEASE) -> Path:
     """The folder with that release and what it needs, installed where it is not there yet."""
-    folder = ROOT / "build" / "models" / f"transformers-{release}"
-    done = folder / f".installed-with-accelerate-{ACCELERATE}"
-    if not done.exists():
-        numpy = f"numpy=={importlib.metadata.version('numpy')}"  # the one that everything else here was built for
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder), "--upgrade"]
-        subprocess.run(
-            [*command, f"transformers=={release}", f"diffusers=={DIFFUSERS}", "safetensors", numpy], check=True
-        )
+    return installed(
+        f"models/transformers-{release}",
+        f"-with-accelerate-{ACCELERATE}",
+        [f"transformers=={release}", f"diffusers=={DIFFUSERS}", "safetensors", our_numpy()],
         # It says that it needs torch, which is here, under either name.
-        subprocess.run([*command, "--no-deps", f"accelerate=={ACCELERATE}", "psutil"], check=True)
-        done.touch()
-    return folder
+        ["--no-deps", f"accelerate=={ACCELERATE}", "psutil"],
+    )
 
 
 def run(name: str, folder: Path, here: bool) -> dict[str, Any]:
     """What the child process found. Raises RuntimeError with what it printed where it failed."""
     command = [sys.executable, "-W", "ignore", str(Path(model_steps.__file__)), name, *(["--here"] if here else [])]
-    paths = [str(folder), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+    env = environment_with(folder, HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error")
     ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
     if ran.returncode:
         raise RuntimeError(f"{name} under {'mindtorch_v2' if here else 'PyTorch'} failed:\n{ran.stderr[-3000:]}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Iterator
 from types import GenericAlias, ModuleType
@@ -34,7 +34,7 @@ def test_a_public_module_is_searched_or_left_out_with_a_reason(name: str) -> Non
 
 def test_what_is_left_out_exists_and_has_a_reason() -> None:
     for name, reason in LEFT_OUT_MODULES.items():
-        assert importlib.import_module(f"mindtorch_v2.{name}")
+        assert importlib.util.find_spec(f"mindtorch_v2.{name}")
         assert " " in reason
     for name, reason in (CLASSES_LEFT_OUT | LEFT_OUT).items():
         module, _, attribute = name.removeprefix("torch.").rpartition(".")

@@ -46,6 +46,12 @@ LAYERS = {
         ours=frozenset({"opschema"}),
         others=frozenset({"numpy"}),
         inside_functions=frozenset({"mindspore", "mpi4py", "scipy"}),
+        without="runtime/mindtorch_v2/utils/tensorboard",
+    ),
+    "tensorboard": Layer(  # imported by those who have the package
+        ("runtime/mindtorch_v2/utils/tensorboard",),
+        others=frozenset({"google", "numpy", "tensorboard"}),
+        inside_functions=frozenset({"PIL", "matplotlib"}),
     ),
     "mindtorch_ops": Layer(("generated/mindtorch_ops",), ours=frozenset({"mindtorch_v2"})),
 }

@@ -31,6 +31,8 @@ LEFT_OUT_MODULES = {
     "npu.host_tiling": _STEP_OF_BUILD,
     "npu.kernel_source": _STEP_OF_BUILD,
     "npu.paths": _STEP_OF_BUILD,
+    "utils.benchmark": "times, which differ from run to run: tests compare what is said of given ones",
+    "utils.tensorboard": "what writes files: tests compare them with PyTorch's, where the package tensorboard is",
     "utils.weak": "dictionaries and references that hold what a call would have let go",
 }
 # Private by name, and used: what PyTorch's users import from modules that are private there, too; and the core.

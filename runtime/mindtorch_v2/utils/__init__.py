@@ -11,6 +11,7 @@ _LAZY = (
     "_python_dispatch",
     "_pytree",
     "backend_registration",
+    "benchmark",
     "checkpoint",
     "data",
     "deterministic",
