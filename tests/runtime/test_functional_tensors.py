@@ -336,3 +336,30 @@ def test_a_key_that_is_excluded_outside(key: Any) -> None:
         graph = make_fx(torch.func.functionalize(lambda x: x.clone().sin_()))(torch.ones(2))
         assert "sin_." not in graph.code
         assert torch._C._dispatch_tls_local_exclude_set().has(key)
+
+
+def test_what_out_writes_to_is_resized_without_memory() -> None:
+    def case(library: Any) -> Any:
+        out = library.empty(0, device="meta")
+        library.add(library.ones(4, 2, device="meta"), 1, out=out)
+        return out.shape, library.view_copy(library.ones(2, requires_grad=True), (1, 2)).grad_fn.name()
+
+    agree(case)
+    with torch._subclasses.FakeTensorMode():
+        joined, larger = torch.empty(0), torch.empty(4)
+        torch.cat([torch.ones(4, 2)], out=joined)
+        larger.resize_(2, 5)
+        assert (joined.shape, larger.shape) == ((4, 2), (2, 5))
+
+
+def test_running_statistics_of_instances_change() -> None:
+    def case(library: Any) -> Any:
+        mean, variance = library.zeros(3), library.ones(3)
+        x = library.arange(24.0).view(2, 3, 4)
+
+        def norm(x: Any, mean: Any, variance: Any) -> Any:
+            return library.instance_norm(x, None, None, mean, variance, True, 0.1, 1e-5, False)
+
+        return library.func.functionalize(norm)(x, mean, variance), mean, variance
+
+    agree(case)

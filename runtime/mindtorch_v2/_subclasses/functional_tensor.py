@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +11,7 @@ from .._core import OpOverload, Tensor
 from .._dispatch_keys import _ExcludeDispatchKeyGuard
 from .._modes import follow_stacks, stacks
 from .._ops import ops
+from ..autograd import Function
 from ..func._functional_levels import functionalizing
 from ..func._functional_names import _from_functional_tensor, _is_functional_tensor, _sync, _to_functional_tensor
 from ..overrides import TorchDispatchMode, of_numbers
@@ -51,9 +51,11 @@ class FunctionalTensor(Tensor):
 
     @staticmethod
     def to_functional(x: Tensor) -> FunctionalTensor:
-        """A functional tensor of a plain one, which requires grad where that does."""
+        """A functional tensor of a plain one, which requires grad where that does, and is a leaf where that is one."""
         if isinstance(x, FunctionalTensor):
             raise TypeError("to_functional(): the tensor is functional already")
+        if x.requires_grad and not x.is_leaf:
+            return _Entered.apply(x)  # type: ignore[no-any-return]
         made = FunctionalTensor(_to_functional_tensor(x))
         return made.requires_grad_() if x.requires_grad else made  # type: ignore[return-value]
 
@@ -69,6 +71,18 @@ class FunctionalTensor(Tensor):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return f"FunctionalTensor({self.elem!r})"
+
+
+class _Entered(Function):
+    """The history of a functional tensor of one that is no leaf: gradients do not leave the mode."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return FunctionalTensor(_to_functional_tensor(x))
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        raise RuntimeError("gradients of what is inside a FunctionalTensorMode end at its functional tensors")
 
 
 class FunctionalTensorMode(TorchDispatchMode):
@@ -112,7 +126,6 @@ def _wrapped(value: Any) -> Any:
 def dispatch_functionalize(func: Callable[..., Any], mode: FunctionalTensorMode | None = None) -> Callable[..., Any]:
     """``func`` without changes in place, by a `FunctionalTensorMode`; those of its arguments are lost."""
 
-    @functools.wraps(func)
     def functional(*args: Any, **kwargs: Any) -> Any:
         def into(value: Any) -> Any:
             return FunctionalTensor.to_functional(value) if isinstance(value, Tensor) else value

@@ -134,7 +134,11 @@ def make_fx(
 def _names(f: Callable[..., Any], args: tuple[Any, ...], count: int) -> list[str]:
     """What inputs are called: after the function's parameters where each is one value."""
     try:
-        names = [name for name, p in inspect.signature(f).parameters.items() if p.kind is not p.VAR_POSITIONAL]
+        names = [
+            name
+            for name, p in inspect.signature(f).parameters.items()
+            if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        ]
     except (TypeError, ValueError):
         names = []
     if len(args) == count <= len(names):
