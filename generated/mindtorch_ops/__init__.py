@@ -347,9 +347,12 @@ on_first_use(
             aten::alias_copy:f
             aten::as_strided_copy:f
             aten::as_strided_scatter:fm
+            aten::copy:f
             aten::detach_copy:f
             aten::expand_copy:f
+            aten::fill:f
             aten::permute_copy:f
+            aten::resize:f
             aten::select_copy:f
             aten::select_scatter:fm
             aten::slice_copy:f

@@ -216,6 +216,10 @@ def _diagonal_copy_default(op, self, offset, dim1, dim2):
     """`diagonal`, as a copy."""
     op.returns(torch.ops.aten._clone_in_rows(torch.ops.aten.diagonal(self, offset, dim1, dim2)))
 
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.diagonal_backward(grad, self.shape, offset, dim1, dim2)}
+
 
 @_lib.operator(
     "diagonal_copy.out(Tensor self, int offset=0, int dim1=0, int dim2=1, *, Tensor(a!) out) -> Tensor(a!)",
@@ -231,10 +235,20 @@ def _diagonal_copy_out(op):
 @_lib.operator(
     "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
     variants=("function", "method"),
+    device_check="ExactSame",
 )
-def _diagonal_scatter_default(op):
+def _diagonal_scatter_default(op, self, src, offset, dim1, dim2):
     """`src` in the diagonal of a copy."""
     op.python("mindtorch_v2.kernels.arranging:diagonal_scatter", device="any")
+
+    @op.gradient
+    def _(grad):
+        return {
+            self: torch.ops.aten.diagonal_scatter(
+                grad, torch.ops.aten.zeros(src.shape, dtype=src.dtype, device=src.device), offset, dim1, dim2
+            ),
+            src: grad.diagonal(offset, dim1, dim2),
+        }
 
 
 @_lib.operator(
@@ -481,6 +495,10 @@ def _unfold_backward_out(op):
 def _unfold_copy_default(op, self, dimension, size, step):
     """`unfold`, as a copy."""
     op.returns(torch.ops.aten._clone_in_rows(torch.ops.aten.unfold(self, dimension, size, step)))
+
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.unfold_backward(grad, self.shape, dimension, size, step)}
 
 
 @_lib.operator(

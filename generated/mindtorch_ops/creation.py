@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import absolute, all_of, desc, f64, like, none_of, one_of
+from mindtorch_v2.library.definitions import absolute, all_of, desc, f64, none_of, one_of
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "arange",
     "clone",
     "contiguous",
-    "copy",
     "copy_",
     "empty",
     "empty_like",
@@ -440,12 +439,6 @@ def _fill__scalar(op, self, value):
         return {self: torch.ops.aten.zeros_like(grad)}
 
 
-@_lib.operator("fill.Scalar(Tensor self, Scalar value) -> Tensor")
-def _fill_scalar(op, self, value):
-    """The functional variant of ``fill_.Scalar``."""
-    op.returns(torch.ops.aten.fill_(self.clone(), value))
-
-
 @_lib.operator(
     "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
     variants=("function", "method"),
@@ -466,18 +459,12 @@ def _fill__tensor(op, self, value):
         return {self: torch.ops.aten.zeros_like(grad), value: grad.sum()}
 
 
-@_lib.operator("fill.Tensor(Tensor self, Tensor value) -> Tensor")
-def _fill_tensor(op, self, value):
-    """The functional variant of ``fill_.Tensor``."""
-    op.returns(torch.ops.aten.fill_(self.clone(), value))
-
-
 @_lib.operator(
     "fill.Tensor_out(Tensor self, Tensor value, *, Tensor(a!) out) -> Tensor(a!)",
     tags="generated",
     overlap_check=("Internal", "Partial"),
 )
-def _fill_tensor_out(op, out):
+def fill(op, out):
     """A copy with every element set to the value of a tensor without dimensions, in another tensor."""
     op.returns(out)
     op.python("mindtorch_v2.kernels.arranging:fill_into", device="any")
@@ -518,16 +505,9 @@ def copy_(op, self, src):
         return {self: torch.ops.aten.zeros_like(grad), src: grad}
 
 
-@_lib.operator("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor")
-def copy(op, self, src, non_blocking):
-    """The functional variant of ``copy_``."""
-    op.returns(torch.ops.aten.copy_(self.clone(), src, non_blocking))
-
-
 @_lib.operator("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", variants=("function", "method"))
 def clone(op, self):
     """A copy with memory of its own."""
-    op.returns(like(self))
     op.python("mindtorch_v2._core:cloned", device="any")
 
     @op.gradient
@@ -688,6 +668,5 @@ arange = torch.ops.aten.arange
 linspace = torch.ops.aten.linspace
 eye = torch.ops.aten.eye
 fill_ = torch.ops.aten.fill_
-fill = torch.ops.aten.fill
 set_ = torch.ops.aten.set_
 to = torch.ops.aten.to

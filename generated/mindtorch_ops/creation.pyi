@@ -17,7 +17,6 @@ __all__ = [
     "arange",
     "clone",
     "contiguous",
-    "copy",
     "copy_",
     "empty",
     "empty_like",
@@ -701,28 +700,7 @@ class _FillInPlace(_FillInPlaceOverloads):
 
 fill_: _FillInPlace
 
-class _FillScalar(OpOverload):
-    def __call__(op, self: Tensor, value: float) -> Tensor: ...
-
-class _FillTensor(OpOverload):
-    def __call__(op, self: Tensor, value: Tensor) -> Tensor: ...
-
-class _FillTensorOut(OpOverload):
-    def __call__(op, self: Tensor, value: Tensor, *, out: Tensor) -> Tensor: ...
-
-class _FillOverloads(OpOverloadPacket):
-    Scalar: _FillScalar
-    Tensor: _FillTensor
-    Tensor_out: _FillTensorOut
-
-class _Fill(_FillOverloads):
-    @overload
-    def __call__(op, self: Tensor, value: float) -> Tensor:
-        """The functional variant of ``fill_.Scalar``."""
-    @overload
-    def __call__(op, self: Tensor, value: Tensor) -> Tensor:
-        """The functional variant of ``fill_.Tensor``."""
-    @overload
+class _Fill(OpOverload):
     def __call__(op, self: Tensor, value: Tensor, *, out: Tensor) -> Tensor:
         """A copy with every element set to the value of a tensor without dimensions, in another tensor."""
 
@@ -745,12 +723,6 @@ class _CopyInPlace(OpOverload):
         """`src`, broadcast and converted, written into self."""
 
 copy_: _CopyInPlace
-
-class _Copy(OpOverload):
-    def __call__(op, self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-        """The functional variant of ``copy_``."""
-
-copy: _Copy
 
 class _Clone(OpOverload):
     def __call__(op, self: Tensor, *, memory_format: Any = None) -> Tensor:

@@ -13,9 +13,12 @@ __all__ = [
     "alias_copy",
     "as_strided_copy",
     "as_strided_scatter",
+    "copy",
     "detach_copy",
     "expand_copy",
+    "fill",
     "permute_copy",
+    "resize",
     "select_copy",
     "select_scatter",
     "slice_copy",
@@ -43,6 +46,10 @@ def _view_copy_default(op, self, size):
     """`view`, as a copy."""
     op.returns(torch.ops.aten._clone_in_rows(self.reshape(size)))
 
+    @op.gradient
+    def _(grad):
+        return {self: grad.reshape(self.shape)}
+
 
 @_lib.operator(
     "view_copy.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
@@ -59,6 +66,9 @@ def _view_copy_out(op):
 def _as_strided_copy_default(op, self, size, stride, storage_offset):
     """`as_strided`, as a copy."""
     op.returns(torch.ops.aten._clone_in_rows(self.as_strided(size, stride, storage_offset)))
+    op.backward(
+        "mindtorch_v2.kernels.shape:as_strided_backward", setup_context="mindtorch_v2.kernels.shape:as_strided_setup"
+    )
 
 
 @_lib.operator(
@@ -78,6 +88,10 @@ def _transpose_copy_int(op, self, dim0, dim1):
     """`transpose`, as a copy."""
     op.returns(torch.ops.aten._clone_in_rows(self.transpose(dim0, dim1)))
 
+    @op.gradient
+    def _(grad):
+        return {self: grad.transpose(dim0, dim1)}
+
 
 @_lib.operator(
     "transpose_copy.int_out(Tensor self, int dim0, int dim1, *, Tensor(a!) out) -> Tensor(a!)",
@@ -95,6 +109,10 @@ def _t_copy_default(op, self):
     """`t`, as a copy."""
     op.returns(torch.ops.aten._clone_in_rows(self.t()))
 
+    @op.gradient
+    def _(grad):
+        return {self: grad.t()}
+
 
 @_lib.operator(
     "t_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
@@ -111,6 +129,7 @@ def _t_copy_out(op):
 def _permute_copy_default(op, self, dims):
     """`permute`, as a copy."""
     op.returns(torch.ops.aten._clone_in_rows(self.permute(dims)))
+    op.backward("mindtorch_v2.kernels.shape:permute_backward", setup_context="mindtorch_v2.kernels.shape:permute_setup")
 
 
 @_lib.operator(
@@ -129,6 +148,10 @@ def _expand_copy_default(op, self, size, implicit):
     """`expand`, as a copy."""
     op.returns(torch.ops.aten._clone_in_rows(self.expand(size, implicit=implicit)))
 
+    @op.gradient
+    def _(grad):
+        return {self: grad}
+
 
 @_lib.operator(
     "expand_copy.out(Tensor self, SymInt[] size, *, bool implicit=False, Tensor(a!) out) -> Tensor(a!)",
@@ -145,6 +168,10 @@ def _expand_copy_out(op):
 def _select_copy_int(op, self, dim, index):
     """`select`, as a copy."""
     op.returns(torch.ops.aten._clone_in_rows(self.select(dim, index)))
+
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.select_backward(grad, self.shape, dim, index)}
 
 
 @_lib.operator(
@@ -165,6 +192,14 @@ def _slice_copy_tensor(op, self, dim, start, end, step):
     """`slice`, as a copy."""
     op.returns(torch.ops.aten._clone_in_rows(self.slice(dim, start, end, step)))
 
+    @op.gradient
+    def _(grad):
+        return {
+            self: torch.ops.aten.slice_backward(
+                grad, self.shape, dim, 0 if start is None else start, 9223372036854775807 if end is None else end, step
+            )
+        }
+
 
 @_lib.operator(
     "slice_copy.Tensor_out(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1, *, Tensor(a!) "
@@ -183,6 +218,10 @@ def _squeeze_copy_default(op, self):
     """`squeeze`, as a copy."""
     op.returns(torch.ops.aten._clone_in_rows(self.squeeze()))
 
+    @op.gradient
+    def _(grad):
+        return {self: grad.reshape(self.shape)}
+
 
 @_lib.operator(
     "squeeze_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
@@ -199,6 +238,10 @@ def _squeeze_copy_out(op):
 def _squeeze_copy_dim(op, self, dim):
     """`squeeze`, as a copy."""
     op.returns(torch.ops.aten._clone_in_rows(self.squeeze(dim)))
+
+    @op.gradient
+    def _(grad):
+        return {self: grad.reshape(self.shape)}
 
 
 @_lib.operator(
@@ -217,6 +260,10 @@ def _squeeze_copy_dims(op, self, dim):
     """`squeeze`, as a copy."""
     op.returns(torch.ops.aten._clone_in_rows(self.squeeze(dim)))
 
+    @op.gradient
+    def _(grad):
+        return {self: grad.reshape(self.shape)}
+
 
 @_lib.operator(
     "squeeze_copy.dims_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!)",
@@ -234,6 +281,10 @@ def _unsqueeze_copy_default(op, self, dim):
     """`unsqueeze`, as a copy."""
     op.returns(torch.ops.aten._clone_in_rows(self.unsqueeze(dim)))
 
+    @op.gradient
+    def _(grad):
+        return {self: grad.squeeze(dim)}
+
 
 @_lib.operator(
     "unsqueeze_copy.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)",
@@ -250,6 +301,10 @@ def _unsqueeze_copy_out(op):
 def _alias_copy_default(op, self):
     """`alias`, as a copy."""
     op.returns(torch.ops.aten._clone_in_rows(self))
+
+    @op.gradient
+    def _(grad):
+        return {self: grad}
 
 
 @_lib.operator(
@@ -287,6 +342,10 @@ def _view_as_real_copy_default(op, self):
     """`view_as_real`, as a copy."""
     op.returns(torch.ops.aten._clone_in_rows(torch.ops.aten.view_as_real(self)))
 
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.view_as_complex(grad.contiguous())}
+
 
 @_lib.operator(
     "view_as_real_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
@@ -303,6 +362,10 @@ def _view_as_real_copy_out(op):
 def _view_as_complex_copy_default(op, self):
     """`view_as_complex`, as a copy."""
     op.returns(torch.ops.aten._clone_in_rows(torch.ops.aten.view_as_complex(self)))
+
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.view_as_real(grad.contiguous())}
 
 
 @_lib.operator(
@@ -323,7 +386,6 @@ def _view_as_complex_copy_out(op):
 )
 def _select_scatter_default(op, self, src, dim, index):
     """`src` at one index of a dimension of a copy."""
-    op.returns(like(self))
     op.python("mindtorch_v2.kernels.functional:select_scatter", device="any")
 
     @op.gradient
@@ -354,7 +416,6 @@ def _select_scatter_out(op):
 )
 def _slice_scatter_default(op, self, src, dim, start, end, step):
     """`src` in a range of a dimension of a copy."""
-    op.returns(like(self))
     op.python("mindtorch_v2.kernels.functional:slice_scatter", device="any")
 
     @op.gradient
@@ -411,6 +472,45 @@ def _as_strided_scatter_out(op):
     op.not_implemented()
 
 
+@_lib.operator("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor")
+def copy(op, self, src):
+    """`src`, broadcast and converted, in self's shape, strides and dtype."""
+    op.python("mindtorch_v2.kernels.functional:copied", device="any")
+
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.zeros_like(grad), src: grad}
+
+
+@_lib.operator("resize(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor")
+def resize(op):
+    """A copy in a new contiguous shape; what is more than self has is uninitialised."""
+    op.python("mindtorch_v2.kernels.functional:resized", device="any")
+    op.not_differentiable()
+
+
+@_lib.operator("fill.Scalar(Tensor self, Scalar value) -> Tensor")
+def _fill_scalar(op, self, value):
+    """A copy with every element set to a number."""
+    op.returns(like(self))
+    op.compute(self.clone().fill_(value), device="any")
+
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.zeros_like(grad)}
+
+
+@_lib.operator("fill.Tensor(Tensor self, Tensor value) -> Tensor", device_check="CPUScalars")
+def _fill_tensor(op, self, value):
+    """A copy with every element set to the value of a tensor without dimensions."""
+    op.returns(like(self))
+    op.compute(self.clone().fill_(value), device="any")
+
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.zeros_like(grad), value: grad.sum()}
+
+
 view_copy = torch.ops.aten.view_copy
 as_strided_copy = torch.ops.aten.as_strided_copy
 transpose_copy = torch.ops.aten.transpose_copy
@@ -428,3 +528,4 @@ view_as_complex_copy = torch.ops.aten.view_as_complex_copy
 select_scatter = torch.ops.aten.select_scatter
 slice_scatter = torch.ops.aten.slice_scatter
 as_strided_scatter = torch.ops.aten.as_strided_scatter
+fill = torch.ops.aten.fill

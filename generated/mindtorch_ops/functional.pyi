@@ -2,7 +2,7 @@
 # ruff: noqa: N805, RUF100
 # mypy: disable-error-code="overload-cannot-match, overload-overlap"
 from collections.abc import Sequence
-from typing import overload
+from typing import Any, overload
 
 from mindtorch_v2 import Tensor
 from mindtorch_v2._ops import OpOverload, OpOverloadPacket
@@ -12,9 +12,12 @@ __all__ = [
     "alias_copy",
     "as_strided_copy",
     "as_strided_scatter",
+    "copy",
     "detach_copy",
     "expand_copy",
+    "fill",
     "permute_copy",
+    "resize",
     "select_copy",
     "select_scatter",
     "slice_copy",
@@ -463,3 +466,35 @@ class _AsStridedScatter(_AsStridedScatterOverloads):
         """The out variant of ``as_strided_scatter``."""
 
 as_strided_scatter: _AsStridedScatter
+
+class _Copy(OpOverload):
+    def __call__(op, self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+        """`src`, broadcast and converted, in self's shape, strides and dtype."""
+
+copy: _Copy
+
+class _Resize(OpOverload):
+    def __call__(op, self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> Tensor:
+        """A copy in a new contiguous shape; what is more than self has is uninitialised."""
+
+resize: _Resize
+
+class _FillScalar(OpOverload):
+    def __call__(op, self: Tensor, value: float) -> Tensor: ...
+
+class _FillTensor(OpOverload):
+    def __call__(op, self: Tensor, value: Tensor) -> Tensor: ...
+
+class _FillOverloads(OpOverloadPacket):
+    Scalar: _FillScalar
+    Tensor: _FillTensor
+
+class _Fill(_FillOverloads):
+    @overload
+    def __call__(op, self: Tensor, value: float) -> Tensor:
+        """A copy with every element set to a number."""
+    @overload
+    def __call__(op, self: Tensor, value: Tensor) -> Tensor:
+        """A copy with every element set to the value of a tensor without dimensions."""
+
+fill: _Fill

@@ -39,6 +39,7 @@ def _foobar(op, self):
 def _split_copy_tensor(op):
     """Copies of parts of a size; the last may be smaller."""
     op.python("mindtorch_v2.kernels.parts:split_copy", device="any")
+    op.backward("mindtorch_v2.kernels.shape:split_backward", setup_context="mindtorch_v2.kernels.shape:split_setup")
 
 
 @_lib.operator(
@@ -58,6 +59,7 @@ def _split_copy_tensor_out(op):
 def _split_with_sizes_copy_default(op):
     """Copies of parts of the given sizes."""
     op.python("mindtorch_v2.kernels.parts:split_with_sizes_copy", device="any")
+    op.backward("mindtorch_v2.kernels.shape:split_backward", setup_context="mindtorch_v2.kernels.shape:split_setup")
 
 
 @_lib.operator(
@@ -75,6 +77,7 @@ def _split_with_sizes_copy_out(op):
 def _unbind_copy_int(op):
     """Copies of the slices along a dimension."""
     op.python("mindtorch_v2.kernels.parts:unbind_copy", device="any")
+    op.backward("mindtorch_v2.kernels.shape:unbind_backward", setup_context="mindtorch_v2.kernels.shape:unbind_setup")
 
 
 @_lib.operator(

@@ -205,6 +205,10 @@ def _lift_fresh_copy_default(op, self):
     """A copy."""
     op.returns(self.clone())
 
+    @op.gradient
+    def _(grad):
+        return {self: grad}
+
 
 @_lib.operator(
     "lift_fresh_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",

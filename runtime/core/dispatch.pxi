@@ -69,7 +69,7 @@ cdef class OpOverload:
         self.return_kind = arg_spec(schema.returns[0].type).kind if self.returns else ARG_ANY
         self.returns_self = self.returns == 1 and schema.returns[0].alias is not None and schema.returns[0].alias.write
         self.takes_numbers = namespace == "aten" and schema.name.rstrip("_") in NUMBERS_FOR_TENSORS
-        self.broadcasts_into = self.mutates and "pointwise" in self.tags
+        self.broadcasts_into = "pointwise" in self.tags and any([a.is_write and not a.kwarg_only for a in schema.arguments])
         self.keeps_layout = read_layout(self)
         resolve_operator(self)
 

@@ -38,13 +38,19 @@ cdef dict NODE_NAMES = {
 
 
 cdef str node_name_of(str namespace, object schema):
-    """``AddBackward0`` of ``add``; an operator that writes in place has the name of the one that does not."""
-    cdef str name = schema.name, overload = f".{schema.overload}" if schema.overload else ""
+    """``AddBackward0`` of ``add``; one that writes in place has the name of the one that does not.
+
+    A view that is a copy has the view's, ``ViewBackward0_copy``.
+    """
+    cdef str view, name = schema.name, overload = f".{schema.overload}" if schema.overload else ""
     if namespace == "aten":
         written = name if name.startswith("__") else name.rstrip("_")
         known = NODE_NAMES.get(name + overload) or NODE_NAMES.get(written + overload)
         if known is not None:
             return known
+        view = written.removesuffix("_copy")
+        if view != written and written[0] != "_" and written not in ("index_copy", "detach_copy", "lift_fresh_copy"):
+            return (NODE_NAMES.get(view + overload) or f"{view.title().replace('_', '')}Backward0") + "_copy"
         name = written.removesuffix("_forward")
     return name.title().replace("_", "") + "Backward0"
 

@@ -218,7 +218,8 @@ def tensor(
     else:
         made = _converted(_from_values(data, target), None, device)
     made = made.pin_memory() if pin_memory else made
-    return _finished(ops.aten.lift_fresh(made) if stacks.dispatch else made, requires_grad)  # for modes to see it
+    seen = stacks.dispatch or stacks.functional  # by modes, and by `functionalize`
+    return _finished(ops.aten.lift_fresh(made) if seen else made, requires_grad)
 
 
 def _as_dtype(given: Any) -> DType | None:

@@ -31,6 +31,7 @@ _FUNCTION = _core.TORCH_FUNCTION_MASK
 class _Stacks(threading.local):
     def __init__(self) -> None:
         self.dispatch: list[TorchDispatchMode] = []
+        self.functional = False  # whether what is made is a wrapper of `functionalize`
         self.function: list[TorchFunctionMode] = []
         self.subclasses_off = False  # of __torch_function__: those of subclasses
         self.function_off = False  # modes, too

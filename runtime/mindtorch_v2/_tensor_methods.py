@@ -13,6 +13,7 @@ from ._core import dtype as DType
 from ._creation import tensor
 from ._hooks import hooks
 from ._lazy_values import values_of
+from ._modes import stacks
 from ._numbers import PYTHON_TYPES
 from ._ops import ops
 from ._shared_memory import is_shared, share_memory_
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__: list[str] = []
+
+_FUNCTIONALIZE = _core.key_mask("Functionalize")
 
 
 def to(self: Tensor, *args: Any, **options: Any) -> Tensor:
@@ -246,6 +249,8 @@ def _resized(
         if template is None:
             raise RuntimeError("Unsupported memory format Preserve: resize_() has no tensor whose format it could be")
         wanted = _FORMATS[_core.suggested_format(template)]
+    if stacks.dispatch or _core.tensor_keys(tensor) & _FUNCTIONALIZE:
+        return ops.aten.resize_(tensor, shape, memory_format=wanted)  # type: ignore[no-any-return]
     return resize_in_place(tensor, shape, wanted)
 
 

@@ -270,6 +270,12 @@ def _of_tensors(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     return other, positional, {argument.name: given[argument.name] for argument in other._schema.kwarg_only}
 
 
+def by_operator(op: OpOverload) -> Any:
+    """What to call for an overload as ``x + 2`` calls it, so that modes are told of that of two tensors."""
+    told = op.namespace == "aten" and op._schema.name in _TAKE_NUMBERS and op._schema.overload in _OVERLOADS_OF_NUMBERS
+    return op.overloadpacket if told else op
+
+
 def of_numbers(op: OpOverload, args: Sequence[Any]) -> OpOverload:
     """The overload that runs where a mode was told of one of two tensors: that of a number, where one is given."""
     kinds = {tensor: number for number, tensor in _OVERLOADS_OF_NUMBERS.items()}

@@ -9,7 +9,6 @@ __all__ = ["COMPOSED", "assert_same_name", "name_of"]
 _COMPOSED_HERE = "PyTorch has a gradient for the operator, which here is composed of others"
 _COPIED = "here it computes beside its argument and copies the result there"
 _RESHAPED = "one node here, whether it copies or not, and also in what is composed with it"
-_COPY_OF_VIEW = "a clone of the view; PyTorch generates an operator for the two"
 _WHOLE = "PyTorch returns the tensor itself, which its schema does not say"
 _STATISTICS = "here all outputs of an operator that writes to its arguments have its node"
 _UNKNOWN = "PyTorch gives what has no gradient a node of its own"
@@ -55,8 +54,6 @@ COMPOSED: dict[tuple[str | None, str | None], str] = {
     ("TransposeBackward0", "ViewBackward0"): _RESHAPED,
     ("UnsafeViewBackward0", "ViewBackward0"): _RESHAPED,
     ("ViewBackward0", "AddBackward0"): "a layer over a batch: here the bias is added last, in PyTorch before the view",
-    ("FillBackward0", "FillBackward2"): "here it fills a clone",
-    ("FillBackward1", "FillBackward3"): "here it fills a clone",
     ("ClampBackward1", "CopyBackwards"): _COPIED,
     ("MulBackward0", "CopyBackwards"): _COPIED,
     ("PowBackward0", "CopyBackwards"): _COPIED,
@@ -65,10 +62,6 @@ COMPOSED: dict[tuple[str | None, str | None], str] = {
     (None, "BatchNormWithUpdateBackward0"): _STATISTICS,
     (None, "AliasBackward0"): _WHOLE,
     (None, "ConjPhysicalBackward0"): _WHOLE,
-    **{(f"{view}_copy", "CloneBackward0"): _COPY_OF_VIEW
-       for view in ("AliasBackward0", "AsStridedBackward0", "ExpandBackward0", "PermuteBackward0", "SqueezeBackward0",
-                    "DiagonalBackward0", "SqueezeBackward1", "SqueezeBackward2", "TBackward0", "TransposeBackward0",
-                    "UnfoldBackward0", "UnsqueezeBackward0", "ViewBackward0")},
 }  # fmt: skip
 # Operators for which PyTorch has a gradient and which are composed here: any node is the last of what they are made of.
 COMPOSED_OPERATORS = frozenset(
@@ -114,8 +107,6 @@ COMPOSED_OPERATORS = frozenset(
         "linalg.matrix_power",
         "linalg.multi_dot",
         "ormqr",
-        "split_with_sizes_copy",
-        "unbind_copy",
         "triangular_solve",
         "logsigmoid",
         "logsumexp",

@@ -340,7 +340,7 @@ cdef class OpOverload:
     cdef bint mutates, makes_views, returns_self, is_builtin
     cdef int keeps_layout                # whose layout the result has: memory_formats.pxi
     cdef bint writes_first               # to its first argument alone, a tensor, and takes no lists of tensors
-    cdef bint broadcasts_into            # what it writes to, all tensors must be broadcast to its shape
+    cdef bint broadcasts_into            # what it writes to, but `out`, all tensors must be broadcast to its shape
     cdef int device_check, overlap_check # what is asked of the arguments before a kernel runs: devices.pxi, overlap.pxi
     cdef bint takes_numbers              # for tensors
     cdef uint64_t aliased_returns        # bit i: the schema declares that output i shares memory with an argument

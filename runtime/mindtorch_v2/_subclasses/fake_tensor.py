@@ -251,6 +251,9 @@ class FakeTensorMode(TorchDispatchMode):
             named["device"] = "meta"
             named.pop("pin_memory", None)
         result = func(*taken, **named)
+        for fake in fakes.values():
+            if fake.elem.shape != fake.shape or fake.elem.stride() != fake.stride():  # it was resized
+                fake.data = FakeTensor(self, fake.elem, fake.fake_device)
         result = tree_map(lambda v: self._wrapped(v, fakes, where) if isinstance(v, Tensor) else v, result)
         _follow_constants(func, args, kwargs, tensors, result)
         return result

@@ -1,193 +1,33 @@
 """`functionalize`: a function without changes in place, or without views too, that computes the same.
 
-Inside, tensors are wrappers. Those that share memory belong to one alias group, which holds the value of the base; a
-change of any of them gives the group a new base, and the others find their values anew when they are next read.
-
-A call of `functionalize` is a level. Wrappers carry the key Functionalize, at which a call becomes calls of functional
-operators on the values; these run with the thread's keys as they were outside, so that autograd, traces and modes
-outside see functional operators only. Autograd inside is off until the function asks for gradients of its own.
+Inside, tensors are wrappers. A call of `functionalize` is a level. Wrappers carry the key Functionalize, at which a
+call becomes calls of functional operators on the values; these run with the thread's keys as they were outside, so that
+autograd, traces and modes outside see functional operators only. Autograd inside is off until the function asks for
+gradients of its own.
 """
 
 from __future__ import annotations
 
 import functools
-import operator
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from .. import _core
 from .._core import OpOverload, Tensor
 from .._functional import can_cast
 from .._ops import ops
-from ..autograd._levels import below, in_transform, next_level
-from ..utils._pytree import tree_map
+from .._type_info import contiguous_format
+from ..autograd._levels import in_transform
+from ..overrides import by_operator
+from ..utils._pytree import tree_leaves, tree_map
 from ._functional_forms import functional_form
+from ._functional_levels import AliasGroup, FunctionalTensor, Level, plainly, reach, running, shared
 from ._view_steps import ViewStep
 
-__all__ = ["FunctionalTensor", "functionalize"]
+__all__ = ["functionalize"]
 
-_T = TypeVar("_T")
-_FUNCTIONALIZE, _TRACING, _META = (_core.key_mask(key) for key in ("Functionalize", "Tracing", "Meta"))
-_AUTOGRAD = _core.key_mask("Autograd", "ADInplaceOrView")
+_META = _core.key_mask("Meta")
 _REMOVES = {"mutations": True, "mutations_and_views": False}  # whether views stay
-
-
-class _AliasGroup:
-    """Tensors that share memory: the value of what they are views of, and how often it changed."""
-
-    __slots__ = ("base", "generation", "strides")
-
-    def __init__(self, base: Tensor, geometry: Tensor) -> None:
-        self.base, self.generation = base, 0
-        self.strides = geometry if geometry.is_contiguous() else None  # None: `as_strided` means nothing here
-
-
-class FunctionalTensor(Tensor):
-    """A tensor inside `functionalize`: ``value`` as of ``generation`` of its alias group, reached by ``steps``."""
-
-    group: _AliasGroup
-    steps: tuple[ViewStep, ...]
-    value: Tensor
-    generation: int
-    geometry: Tensor  # a meta tensor of the same strides and memory
-    level: _Level
-    __torch_function__ = _core.disabled_torch_function
-
-    def requires_grad_(self, requires_grad: bool = True) -> FunctionalTensor:
-        """As of any tensor; the level records for backward from here on."""
-        if requires_grad:
-            self.level.record()
-        super().requires_grad_(requires_grad)
-        return self
-
-    # Reads of the value go on outside, where a trace sees of what Python type it becomes.
-    def __bool__(self) -> bool:
-        return self._read(bool)
-
-    def __int__(self) -> int:
-        return self._read(int)
-
-    def __float__(self) -> float:
-        return self._read(float)
-
-    def __index__(self) -> int:
-        return self._read(operator.index)
-
-    def tolist(self) -> Any:
-        """The elements as nested lists of Python numbers."""
-        return self._read(lambda value: value.tolist())
-
-    def numpy(self, *, force: bool = False) -> Any:
-        """Raises RuntimeError: the array would share memory that does not follow changes."""
-        raise RuntimeError("functionalize: .numpy() is not supported for tensor subclasses, which have no memory")
-
-    def _read(self, read: Callable[[Any], _T]) -> _T:
-        with self.level.left():
-            return read(self.level.value(self))
-
-    def __repr__(self) -> str:
-        return f"FunctionalTensor({self.value!r})"
-
-
-class _Level:
-    """One running call of `functionalize`."""
-
-    def __init__(self, keep_views: bool) -> None:
-        self.keep_views = keep_views
-        self.number = next_level()
-        self._outside = _core.thread_keys()
-
-    @contextmanager
-    def entered(self) -> Iterator[None]:
-        included, excluded = self._outside
-        _core.set_thread_keys_(included & ~_TRACING | _FUNCTIONALIZE, excluded | _AUTOGRAD)
-        _open.levels.append(self)
-        try:
-            yield
-        finally:
-            _open.levels.pop()
-            _core.set_thread_keys_(included, excluded)
-
-    @contextmanager
-    def left(self) -> Iterator[None]:
-        """Inside, calls run as they would outside the level."""
-        included, excluded = before = _core.thread_keys()
-        ours, hidden = _FUNCTIONALIZE | _TRACING, _FUNCTIONALIZE | _TRACING | _AUTOGRAD
-        _core.set_thread_keys_(
-            included & ~ours | self._outside[0] & ours, excluded & ~hidden | self._outside[1] & hidden
-        )
-        _open.levels.pop()
-        try:
-            with below(self.number):
-                yield
-        finally:
-            _open.levels.append(self)
-            _core.set_thread_keys_(*before)
-
-    def record(self) -> None:
-        """Turns autograd on for the wrappers of this level."""
-        included, excluded = _core.thread_keys()
-        _core.set_thread_keys_(included, excluded & ~_AUTOGRAD | self._outside[1] & _AUTOGRAD)
-
-    def wrap(self, value: Any) -> Any:
-        """A tensor from outside as a wrapper with memory of its own; anything else as it is."""
-        if not isinstance(value, Tensor):
-            return value
-        geometry = _geometry(value)
-        return self.wrapper(geometry, _AliasGroup(value, geometry), (), value)
-
-    def wrapper(
-        self, geometry: Tensor, group: _AliasGroup, steps: tuple[ViewStep, ...], value: Tensor
-    ) -> FunctionalTensor:
-        result: FunctionalTensor = _core.wrapper_over(FunctionalTensor, geometry, value.device, _FUNCTIONALIZE)
-        result.group, result.steps, result.value, result.level = group, steps, value, self
-        result.generation, result.geometry = group.generation, geometry
-        return result
-
-    def holds(self, value: Any) -> bool:
-        """Whether a value is a wrapper of this level."""
-        return isinstance(value, FunctionalTensor) and value.level is self
-
-    def value(self, tensor: Any) -> Any:
-        """What a wrapper stands for by now; anything else as it is. To be called where the level is left."""
-        if not self.holds(tensor):
-            return tensor
-        if tensor.generation != tensor.group.generation:
-            tensor.value = self._along(tensor.group.base, tensor.steps)[-1]
-            tensor.generation = tensor.group.generation
-        return tensor.value
-
-    def change(self, tensor: FunctionalTensor, value: Tensor) -> None:
-        """Gives a wrapper, and all that share its memory, a new value."""
-        group, new = tensor.group, value
-        bases = self._along(group.base, tensor.steps[:-1])
-        for step, base in zip(reversed(tensor.steps), reversed(bases), strict=False):
-            new = step.backward(base, new, self.keep_views)
-        group.base, group.generation = new, group.generation + 1
-        tensor.value, tensor.generation = value, group.generation
-
-    def _along(self, base: Tensor, steps: Sequence[ViewStep]) -> list[Tensor]:
-        """The base, and what is seen of it after each step."""
-        values = [base]
-        for step in steps:
-            values.append(step.forward(values[-1], self.keep_views))
-        return values
-
-
-def record_inside() -> None:
-    """Turns autograd on inside the innermost `functionalize`, where operators composed of others become these."""
-    if _open.levels:
-        _open.levels[-1].record()
-
-
-class _Open(threading.local):
-    def __init__(self) -> None:
-        self.levels: list[_Level] = []  # the calls of `functionalize` that are running, the outermost first
-
-
-_open = _Open()
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
@@ -206,12 +46,13 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
     @functools.wraps(func)
     def functional(*args: Any, **kwargs: Any) -> Any:
-        level = _Level(_REMOVES[remove])
-        wrappers: dict[int, tuple[Tensor, FunctionalTensor]] = {}
+        level = Level(_REMOVES[remove])
+        wrappers: dict[int, tuple[Tensor, FunctionalTensor, AliasGroup]] = {}
 
         def wrapped(leaf: Any) -> Any:
             if isinstance(leaf, Tensor) and id(leaf) not in wrappers:
-                wrappers[id(leaf)] = leaf, level.wrap(leaf)
+                wrapper = level.wrap(leaf)
+                wrappers[id(leaf)] = leaf, wrapper, wrapper.group
             return wrappers[id(leaf)][1] if isinstance(leaf, Tensor) else leaf
 
         inputs = tree_map(wrapped, list(args)), tree_map(wrapped, kwargs)
@@ -224,35 +65,24 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     return functional
 
 
-def _write_back(level: _Level, inputs: Sequence[tuple[Tensor, FunctionalTensor]]) -> None:
-    for tensor, wrapper in inputs:
-        if not wrapper.group.generation:
+def _write_back(level: Level, inputs: Sequence[tuple[Tensor, FunctionalTensor, AliasGroup]]) -> None:
+    """Changes the arguments as the function changed the wrappers: their values, and of what shape they are."""
+    for tensor, wrapper, group in inputs:
+        moved = wrapper.group is not group
+        if not (group.generation or moved or wrapper.steps):
             continue
-        if any(other is not tensor and other.untyped_storage() is tensor.untyped_storage() for other, _ in inputs):
+        if any(other is not tensor and other.untyped_storage() is tensor.untyped_storage() for other, _, _ in inputs):
             raise RuntimeError(
                 "functionalize(f): f changed an argument in place that shares memory with another argument. Pass one "
                 "of them, and make the other one inside f by a view."
             )
-        ops.aten.copy_(tensor, level.value(wrapper))
-
-
-def _geometry(value: Tensor) -> Tensor:
-    """A meta tensor with the value's strides and offset, over as much memory as they reach."""
-    shape, strides, offset = tuple(value.shape), value.stride(), value.storage_offset()
-    reach = sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) + 1 if value.numel() else 0
-    with _plainly():
-        return _core.as_strided(_core.alloc((offset + reach,), value.dtype, "meta"), shape, strides, offset)
-
-
-@contextmanager
-def _plainly() -> Iterator[None]:
-    """Inside, calls go straight to the kernels: for meta tensors that are geometry only."""
-    included, excluded = _core.thread_keys()
-    _core.set_thread_keys_(0, excluded | _AUTOGRAD | _TRACING | _FUNCTIONALIZE)
-    try:
-        yield
-    finally:
-        _core.set_thread_keys_(included, excluded)
+        if moved:
+            changed = ops.aten.resize_(tensor, list(wrapper.group.base.shape))
+            ops.aten.copy_(changed, wrapper.group.base)
+        elif group.generation:
+            ops.aten.copy_(tensor, group.base)
+        for step in wrapper.steps:
+            step.in_place(tensor)
 
 
 # ---------------------------------------------------------------- calls
@@ -260,7 +90,9 @@ def _plainly() -> Iterator[None]:
 
 def function_applied(cls: Any, args: tuple[Any, ...]) -> Any:
     """``apply`` of an `autograd.Function` that autograd outside records, as one step; NotImplemented for others."""
-    level = _open.levels[-1]
+    level = running.levels[-1]
+    if level is shared:  # autograd records the wrappers
+        return NotImplemented
     with level.left():
         values = [level.value(arg) for arg in args]
         tensors = [value for value in values if isinstance(value, Tensor)]
@@ -278,77 +110,120 @@ def function_applied(cls: Any, args: tuple[Any, ...]) -> Any:
 
 def _call(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
     """The fallback at the key Functionalize."""
-    if not _open.levels:
+    if running.check is not None:
+        return running.check(op, args, kwargs, _run)
+    return _run(op, *args, **kwargs)
+
+
+def _run(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
+    level = running.levels[-1] if running.levels else shared
+    if level is shared and not running.levels and not any(map(shared.holds, tree_leaves((args, kwargs)))):
         raise RuntimeError(f"{op.name()}: a tensor that was made inside `functionalize` is used outside of it")
-    level = _open.levels[-1]
     schema = op._schema
     if any(a.is_write for a in schema.arguments):
+        if op is ops.aten.resize_.default:
+            return _call_of_resize(level, op, *args, **kwargs)
+        composite = op.kernel("CompositeImplicitAutograd") if "inplace_view" in op.tags else None
+        if composite is not None:  # of a view that the tensor becomes
+            return op.call_kernel(composite, *args, **kwargs)
         return _call_that_writes(level, op, args, kwargs)
     if any(output.alias is not None for output in schema.returns):
         return _call_of_view(level, op, args, kwargs)
     return _call_functional(level, op, args, kwargs)
 
 
-def _call_functional(level: _Level, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_functional(level: Level, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     with level.left():
-        result = op(*_values(level, args), **_values(level, kwargs))
+        result = by_operator(op)(*_values(level, args), **_values(level, kwargs))
     return tree_map(level.wrap, result)
 
 
-def _values(level: _Level, tree: Any) -> Any:
+def _values(level: Level, tree: Any) -> Any:
     return tree_map(level.value, tree)
 
 
-def _call_of_view(level: _Level, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_of_view(level: Level, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensor: Any = args[0]
     if not level.holds(tensor):
         with level.left():
+            if op is ops.aten.lift_fresh.default:  # a constant, which nothing else knows
+                return level.wrap(ops.aten.lift_fresh_copy(tensor))
             return op(*_values(level, args), **_values(level, kwargs))  # of a tensor from outside: not to be changed
     composite = op.kernel("CompositeImplicitAutograd")
     if composite is not None:
         return op.call_kernel(composite, *args, **kwargs)
-    with _plainly():
+    with plainly():
         shown = op.redispatch(_META, tensor.geometry, *args[1:], **kwargs)
     if isinstance(shown, (list, tuple)):
         steps = [ViewStep(op, args[1:], tuple(kwargs.items()), i) for i in range(len(shown))]
-        return type(shown)(_view(level, tensor, step, part) for step, part in zip(steps, shown, strict=True))
+        with level.left():
+            values = steps[0].shown(tensor.value, level.keep_views) if steps else ()
+        views = zip(shown, steps, values, strict=True)
+        return type(shown)(level.wrapper(part, tensor.group, (*tensor.steps, step), one) for part, step, one in views)
     if shown is tensor.geometry:
         return tensor
     if shown.untyped_storage() is not tensor.geometry.untyped_storage():  # `reshape`, where that cannot be a view
         with level.left():
+            if op is ops.aten.reshape.default:
+                copy = ops.aten.clone(level.value(tensor), memory_format=contiguous_format)
+                return level.wrap(ops.aten._unsafe_view(copy, list(shown.shape)))
             result = op(*_values(level, args), **_values(level, kwargs))
             if result.untyped_storage() is level.value(tensor).untyped_storage():
                 result = ops.aten.clone(result)
         return level.wrap(result)
-    return _view(level, tensor, _step(op, tensor, args[1:], kwargs, shown), shown)
+    if op is ops.aten.as_strided.default:
+        return _strided_view(level, tensor, shown)
+    if op is ops.aten.reshape.default:
+        return _view(level, tensor, ViewStep(ops.aten.view.default, (list(args[1]),)), shown)
+    return _view(level, tensor, ViewStep(op, args[1:], tuple(kwargs.items())), shown)
 
 
-def _step(
-    op: OpOverload, tensor: FunctionalTensor, args: tuple[Any, ...], kwargs: dict[str, Any], shown: Tensor
-) -> ViewStep:
-    name = op._schema.name
-    if name == "reshape":
-        return ViewStep(ops.aten.view.default, (list(shown.shape),))
-    if name != "as_strided":
-        return ViewStep(op, args, tuple(kwargs.items()))
-    base = tensor.group.strides
-    if base is None or shown.storage_offset() < base.storage_offset():
-        raise RuntimeError(
-            "cannot functionalize: as_strided() of a tensor whose base is not contiguous, or that reaches before it, "
-            "depends on memory and not on values only"
-        )
-    return ViewStep(op, (list(shown.shape), list(shown.stride()), shown.storage_offset() - base.storage_offset()))
+def _strided_view(level: Level, tensor: FunctionalTensor, shown: Tensor) -> FunctionalTensor:
+    """What ``as_strided`` shows: a view of the tensor where that lies in rows, and else of its base."""
+    whole, offset = tensor.geometry, shown.storage_offset() - tensor.geometry.storage_offset()
+    inside = offset >= 0 and reach(shown) - whole.storage_offset() <= whole.numel()
+    if not (whole.is_contiguous() and inside):
+        base = tensor.group.strides
+        if base is None or shown.storage_offset() < base.storage_offset():
+            raise RuntimeError(
+                "cannot functionalize: as_strided() of a tensor whose base is not contiguous, or that reaches before "
+                "it, depends on memory and not on values only"
+            )
+        tensor = level.wrapper(base, tensor.group, (), tensor.group.base)
+        offset = shown.storage_offset() - base.storage_offset()
+    args = (list(shown.shape), list(shown.stride()), *([offset] if offset else []))
+    return _view(level, tensor, ViewStep(ops.aten.as_strided.default, args), shown)
 
 
-def _view(level: _Level, tensor: FunctionalTensor, step: ViewStep, geometry: Tensor) -> FunctionalTensor:
-    steps = (step,) if step.op._schema.name == "as_strided" else (*tensor.steps, step)
+def _view(level: Level, tensor: FunctionalTensor, step: ViewStep, geometry: Tensor) -> FunctionalTensor:
+    with level.left():  # the value as it was last read, which is all that a look at it needs
+        value = step.forward(tensor.value, level.keep_views)
+    return level.wrapper(geometry, tensor.group, (*tensor.steps, step), value)
+
+
+def _call_of_resize(level: Level, op: OpOverload, tensor: Any, size: Sequence[int], **kwargs: Any) -> Any:
+    """A view of the memory where that suffices, and else more of it."""
+    if not level.holds(tensor):
+        with level.left():
+            return op(tensor, size, **kwargs)
+    if tuple(size) == tuple(tensor.shape) and not kwargs:
+        return tensor
     with level.left():
-        source = tensor.group.base if len(steps) == 1 else level.value(tensor)
-        value = step.forward(source, level.keep_views)
-    return level.wrapper(geometry, tensor.group, steps, value)
+        value = ops.aten.resize(level.value(tensor), list(size), **kwargs)
+    offset = tensor.storage_offset()
+    if value.numel() > tensor.untyped_storage().nbytes() // tensor.element_size() - offset:
+        level.move(tensor, value)
+        return tensor
+    with plainly():
+        shown = _core.as_strided(tensor.geometry, tuple(value.shape), value.stride(), offset)
+    level.become(tensor, _strided_view(level, tensor, shown))
+    return tensor
 
 
-def _call_that_writes(level: _Level, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_that_writes(level: Level, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if level is shared and not any(map(level.holds, tree_leaves((args, kwargs)))):
+        with level.left():
+            return op(*args, **kwargs)
     schema = op._schema
     given = {**dict(zip((a.name for a in schema.arguments), args, strict=False)), **kwargs}
     form = functional_form(op)
@@ -357,16 +232,17 @@ def _call_that_writes(level: _Level, op: OpOverload, args: tuple[Any, ...], kwar
     with level.left():
         values = {a.name: _values(level, [given[a.name]])[0] for a in taken}
         positional = [values[a.name] for a in taken if not a.kwarg_only]
-        result = form.op(*positional, **{a.name: values[a.name] for a in taken if a.kwarg_only})
+        result = by_operator(form.op)(*positional, **{a.name: values[a.name] for a in taken if a.kwarg_only})
         outputs = list(result) if len(form.op._schema.returns) > 1 else [result]
         made = outputs[: len(outputs) - len(targets)]
         for tensors, new in zip(targets, outputs[len(made) :], strict=True):
             for tensor, value in zip(tensors, new if isinstance(new, (list, tuple)) else [new], strict=False):
-                level.change(tensor, _fitting(op, tensor, value))
+                fitting = _fitting(op, tensor, value, is_out=bool(form.left_out))
+                (level.change if fitting.shape == tensor.shape else level.move)(tensor, fitting)
     return _returned(level, op, given, iter(made))
 
 
-def _targets(level: _Level, op: OpOverload, written: Any) -> list[FunctionalTensor]:
+def _targets(level: Level, op: OpOverload, written: Any) -> list[FunctionalTensor]:
     tensors = [t for t in (written if isinstance(written, (list, tuple)) else [written]) if t is not None]
     if not all(level.holds(tensor) for tensor in tensors):
         raise RuntimeError(
@@ -376,9 +252,9 @@ def _targets(level: _Level, op: OpOverload, written: Any) -> list[FunctionalTens
     return tensors
 
 
-def _fitting(op: OpOverload, target: Tensor, value: Tensor) -> Tensor:
-    """A functional operator's result as the in-place one stores it: of the target's shape, cast to its dtype."""
-    if value.shape != target.shape:
+def _fitting(op: OpOverload, target: Tensor, value: Tensor, is_out: bool) -> Tensor:
+    """A functional operator's result as the other one stores it: cast to the target's dtype; in place, of its shape."""
+    if value.shape != target.shape and not is_out:
         raise RuntimeError(
             f"{op.name()}: output with shape {list(target.shape)} doesn't match the broadcast shape {list(value.shape)}"
         )
@@ -388,11 +264,11 @@ def _fitting(op: OpOverload, target: Tensor, value: Tensor) -> Tensor:
         raise RuntimeError(
             f"{op.name()}: result type {value.dtype} can't be cast to the desired output type {target.dtype}"
         )
-    converted: Tensor = ops.aten._to_copy(value, dtype=target.dtype)
+    converted: Tensor = ops.aten._to_copy(value, dtype=target.dtype, layout=value.layout)
     return converted
 
 
-def _returned(level: _Level, op: OpOverload, given: dict[str, Any], made: Iterator[Any]) -> Any:
+def _returned(level: Level, op: OpOverload, given: dict[str, Any], made: Iterator[Any]) -> Any:
     """What the operator returns: its arguments where the schema says so, else what is new."""
     by_alias = {
         a.alias.before[0]: given[a.name] for a in op._schema.arguments if a.alias is not None and a.alias.before

@@ -24,18 +24,27 @@ class ViewStep:
 
     def forward(self, base: Tensor, keep_views: bool) -> Tensor:
         """What the view shows of ``base``: a view, or else a copy."""
+        result = self.shown(base, keep_views)
+        shown: Tensor = result if self.output is None else result[self.output]
+        return shown
+
+    def shown(self, base: Tensor, keep_views: bool) -> Any:
+        """What the operator shows: one view, or all of several."""
         op = self.op if keep_views else without_alias(self.op)
         if self.op._schema.name == "as_strided":
             base = _with_memory_of_its_own(base)
         elif op is ops.aten.view.default and not has_view(base, self.args[0]):
             op = ops.aten.reshape.default  # the base that was changed lies in memory otherwise than the first one did
-        result = op(base, *self.args, **dict(self.kwargs))
-        shown: Tensor = result if self.output is None else result[self.output]
-        return shown
+        return op(base, *self.args, **dict(self.kwargs))
+
+    def in_place(self, tensor: Tensor) -> None:
+        """Makes the tensor itself the view."""
+        packet = getattr(ops.aten, f"{self.op._schema.name}_")
+        packet(tensor, *self.args, **dict(self.kwargs))
 
     def backward(self, base: Tensor, view: Tensor, keep_views: bool) -> Tensor:
         """``base`` where this view of it shows ``view``."""
-        inverse = _INVERSES.get(self.op._schema.name)
+        inverse = _INVERSES.get(self.op._schema.name) if self.op.namespace == "aten" else None
         if inverse is None:
             raise RuntimeError(
                 f"cannot functionalize: a change of what {self.op.name()} shows, as it is not known how to write that "
@@ -109,12 +118,41 @@ def _part(step: ViewStep, base: Tensor, view: Tensor, keep_views: bool) -> Tenso
         length = how if step.op._schema.name == "split" else max(-(-total // how), 1)
         lengths = [length] * step.output
     start = sum(lengths[: step.output])
-    result: Tensor = ops.aten.slice_scatter(base, view, dim, start, start + view.shape[dim], 1)
+    result: Tensor = ops.aten.slice_scatter(base, view, dim, start, start + view.shape[dim])
     return result
 
 
 def _identity(step: ViewStep, base: Tensor, view: Tensor, keep_views: bool) -> Tensor:
     return view
+
+
+def _aliased(step: ViewStep, base: Tensor, view: Tensor, keep_views: bool) -> Tensor:
+    return step.forward(view, keep_views)
+
+
+def _diagonal(step: ViewStep, base: Tensor, view: Tensor, keep_views: bool) -> Tensor:
+    result: Tensor = ops.aten.diagonal_scatter(base, view, *step.args, **dict(step.kwargs))
+    return result
+
+
+def _unsqueezed(step: ViewStep, base: Tensor, view: Tensor, keep_views: bool) -> Tensor:
+    """Back from ``squeeze``: the dimensions of size 1 that it left out, each put in again."""
+    dims = list(range(base.dim()))
+    if step.args:
+        given = step.args[0] if isinstance(step.args[0], (list, tuple)) else [step.args[0]]
+        dims = sorted(d % max(base.dim(), 1) for d in given)
+    op = ops.aten.unsqueeze if keep_views else ops.aten.unsqueeze_copy
+    for dim in dims:
+        if base.dim() and base.shape[dim] == 1:
+            view = op(view, dim)
+    return view
+
+
+def _squeezed(step: ViewStep, base: Tensor, view: Tensor, keep_views: bool) -> Tensor:
+    """Back from ``unsqueeze``."""
+    op = ops.aten.squeeze if keep_views else ops.aten.squeeze_copy
+    result: Tensor = op(view, step.args[0])
+    return result
 
 
 def _of_parts(step: ViewStep, base: Tensor, view: Tensor, keep_views: bool) -> Tensor:
@@ -125,12 +163,7 @@ def _of_parts(step: ViewStep, base: Tensor, view: Tensor, keep_views: bool) -> T
 
 
 def _expanded(step: ViewStep, base: Tensor, view: Tensor, keep_views: bool) -> Tensor:
-    if base.numel() == view.numel():
-        return _reshaped(step, base, view, keep_views)
-    raise RuntimeError(
-        "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-        "Please clone() the tensor before performing the operation."
-    )
+    return _reshaped(step, base, view, keep_views)  # no element more than once: others are not changed in place
 
 
 def _strided(step: ViewStep, base: Tensor, view: Tensor, keep_views: bool) -> Tensor:
@@ -141,8 +174,9 @@ def _strided(step: ViewStep, base: Tensor, view: Tensor, keep_views: bool) -> Te
 
 _INVERSES: dict[str, Inverse] = {
     "view": _reshaped,
-    "squeeze": _reshaped,
-    "unsqueeze": _reshaped,
+    "squeeze": _unsqueezed,
+    "unsqueeze": _squeezed,
+    "diagonal": _diagonal,
     "permute": _permuted,
     "transpose": _permuted,
     "t": _permuted,
@@ -153,7 +187,7 @@ _INVERSES: dict[str, Inverse] = {
     "split": _part,
     "split_with_sizes": _part,
     "chunk": _part,
-    "alias": _identity,
+    "alias": _aliased,
     "detach": _identity,
     "contiguous": _identity,
     "view_as_real": _of_parts,

@@ -6,7 +6,8 @@ import builtins
 import keyword
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .. import _core
@@ -22,6 +23,7 @@ class Graph:
     def __init__(self) -> None:
         self._nodes: list[Node] = []
         self._names: dict[str, int] = {}
+        self._before: Node | None = None
 
     @property
     def nodes(self) -> list[Node]:
@@ -47,11 +49,21 @@ class Graph:
     def create_node(
         self, op: str, target: Any, args: tuple[Any, ...] = (), kwargs: Any = None, name: str | None = None
     ) -> Node:
-        """A node at the end."""
+        """A node at the end, or where `inserting_before` says."""
         wanted = name or getattr(target, "_opname", None) or getattr(target, "__name__", "call")
         node = Node(self, self._free_name(str(wanted)), op, target, tuple(args), kwargs)
-        self._nodes.append(node)
+        at = len(self._nodes) if self._before is None else self._nodes.index(self._before)
+        self._nodes.insert(at, node)
         return node
+
+    @contextmanager
+    def inserting_before(self, node: Node) -> Iterator[None]:
+        """Inside, nodes are made before another one."""
+        outside, self._before = self._before, node
+        try:
+            yield
+        finally:
+            self._before = outside
 
     def _free_name(self, wanted: str) -> str:
         base = re.sub(r"\W", "_", wanted) or "_"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _core
+from .. import _core, _type_info
 from .._ops import ops
 from ..nn import Module
 from .graph import Graph
@@ -22,6 +22,9 @@ class _Torch:
     def __getattr__(self, name: str) -> Any:
         if name in _core.dtypes:
             return _core.dtypes[name]
+        found = getattr(_type_info, name, None)
+        if isinstance(found, (_type_info.layout, _type_info.memory_format)):
+            return found
         raise AttributeError(name)
 
 

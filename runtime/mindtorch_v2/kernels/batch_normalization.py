@@ -27,6 +27,7 @@ from .group_normalization import affine, as_planes, channel_gradients, moments, 
 from .reduction import written
 
 _U8 = _core.dtypes["uint8"]
+_FUNCTIONALIZE = _core.key_mask("Functionalize")
 
 
 # ---------------------------------------------------------------- forward
@@ -123,6 +124,9 @@ def _move(running: Tensor | None, seen: Any, momentum: float) -> None:
 
 def _write(running: Tensor, values: Tensor) -> None:
     """Into the memory of running statistics: the schemas, which are PyTorch's, do not say that these change."""
+    if _core.tensor_keys(running) & _FUNCTIONALIZE:  # it has none of its own
+        ops.aten.copy_(ops.aten.alias(running), values)
+        return
     native("mt_copy", "desc", "desc")(values, running)
 
 

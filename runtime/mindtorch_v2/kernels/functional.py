@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from .._core import Tensor
 from .._ops import ops
 from .._type_info import contiguous_format
 
-__all__ = ["as_strided_scatter", "clone_in_rows", "detach_copy", "select_scatter", "slice_scatter"]
+__all__ = [
+    "as_strided_scatter", "clone_in_rows", "copied", "detach_copy", "resized", "select_scatter", "slice_scatter",
+]  # fmt: skip
 
 
 def clone_in_rows(self: Tensor) -> Tensor:
@@ -59,3 +62,20 @@ def as_strided_scatter(
     """A copy with ``src`` where ``as_strided`` would show it: in the copy's storage, which is as self's."""
     copy = _with_storage_copied(self)
     return _written(copy, ops.aten.as_strided(copy, size, stride, storage_offset), src, "as_strided_scatter")
+
+
+def copied(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
+    """``src`` where `copy_` would write it: in a tensor that lies in memory as self does."""
+    if any(step == 0 and size > 1 for size, step in zip(self.shape, self.stride(), strict=True)):
+        target = ops.aten.empty_like(self)
+    else:
+        target = ops.aten.new_empty_strided(self, self.shape, self.stride())
+    ops.aten.copy_(target, src, non_blocking)
+    return target  # type: ignore[no-any-return]
+
+
+def resized(self: Tensor, size: Sequence[int], memory_format: Any) -> Tensor:
+    """A copy to which `resize_` gave a new shape."""
+    copy: Tensor = ops.aten.clone(self, memory_format=contiguous_format)
+    ops.aten.resize_(copy, size, memory_format=memory_format)
+    return copy

@@ -79,7 +79,7 @@ def _joint(op: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     wanted = [sample.requires_grad for sample in tensors_in((args, kwargs))]
 
     def joint(*tensors: Tensor) -> dict[str, Tensor]:
-        from ..func._functionalize import record_inside
+        from ..func._functional_levels import record_inside
 
         record_inside()
         with in_transform(0), autograd.enable_grad():  # the call is as in a program, which is in no transform

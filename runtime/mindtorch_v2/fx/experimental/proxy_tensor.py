@@ -63,7 +63,7 @@ class _Recorder(TorchDispatchMode):
         if func in self.decompositions:
             with self:
                 return self.decompositions[func](*args, **kwargs)
-        given, named = tree_map(self.node_of, (list(args), dict(kwargs)))
+        given, named = tree_map(self.node_of, ([_listed(arg) for arg in args], dict(kwargs)))
         result = func(*args, **kwargs)
         node = self.graph.call_function(func, tuple(given), named)
         if isinstance(result, Tensor):
@@ -73,6 +73,11 @@ class _Recorder(TorchDispatchMode):
                 if isinstance(one, Tensor):
                     self.note(one, self.graph.call_function(operator.getitem, (node, at)))
         return result
+
+
+def _listed(value: Any) -> Any:
+    """A list for a tuple, which is what PyTorch's graphs have."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _part(tensor: Tensor) -> tuple[Any, ...]:
@@ -120,7 +125,6 @@ def make_fx(
             inside.enter_context(recorder)
             result = f(*tree_unflatten(given, structure))
         graph.output(tree_map(recorder.node_of, result))
-        graph.eliminate_dead_code()
         name = getattr(f, "__name__", type(f).__name__)
         return GraphModule(recorder.constants, graph, name if name.isidentifier() else "GraphModule")
 
@@ -130,7 +134,11 @@ def make_fx(
 def _names(f: Callable[..., Any], args: tuple[Any, ...], count: int) -> list[str]:
     """What inputs are called: after the function's parameters where each is one value."""
     try:
-        names = [name for name, p in inspect.signature(f).parameters.items() if p.kind is not p.VAR_POSITIONAL]
+        names = [
+            name
+            for name, p in inspect.signature(f).parameters.items()
+            if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        ]
     except (TypeError, ValueError):
         names = []
     if len(args) == count <= len(names):

@@ -1,0 +1,1 @@
+"""How calls are dispatched, by PyTorch's inner names."""
