@@ -173,6 +173,18 @@ def _normal_float_float(op):
 
 
 @_lib.operator(
+    "normal.float_float_out(float mean, float std, SymInt[] size, *, Generator? generator=None, Tensor(a!) out) -> "
+    "Tensor(a!)",
+    tags=("generated", "out", "nondeterministic_seeded"),
+    overlap_check=("Internal", "Partial"),
+)
+def _normal_float_float_out(op):
+    """The out variant of ``normal.float_float``."""
+    op.variant_of(torch.ops.aten.normal.float_float)
+    op.not_implemented()
+
+
+@_lib.operator(
     "rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
     "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     tags="nondeterministic_seeded",
@@ -618,14 +630,13 @@ def _bernoulli_default(op, self):
 
 @_lib.operator(
     "bernoulli.out(Tensor self, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
-    tags=("generated", "out", "nondeterministic_seeded"),
-    device_check="ExactSame",
+    tags="nondeterministic_seeded",
     overlap_check=("Internal", "Partial"),
 )
-def _bernoulli_out(op):
-    """The out variant of ``bernoulli``."""
-    op.variant_of(torch.ops.aten.bernoulli.default)
-    op.not_implemented()
+def _bernoulli_out(op, out):
+    """The same into a tensor of any dtype."""
+    op.returns(out)
+    op.python("mindtorch_v2.kernels.random:bernoulli_into", device="any")
 
 
 @_lib.operator(
@@ -657,6 +668,18 @@ def _normal_tensor_float(op, mean, std):
 
 
 @_lib.operator(
+    "normal.Tensor_float_out(Tensor mean, float std=1, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+    tags=("generated", "out", "nondeterministic_seeded"),
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _normal_tensor_float_out(op):
+    """The out variant of ``normal.Tensor_float``."""
+    op.variant_of(torch.ops.aten.normal.Tensor_float)
+    op.not_implemented()
+
+
+@_lib.operator(
     "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
     tags="nondeterministic_seeded",
 )
@@ -667,6 +690,18 @@ def _normal_float_tensor(op, std):
     @op.gradient
     def _(grad):
         return {std: torch.ops.aten.zeros_like(grad)}
+
+
+@_lib.operator(
+    "normal.float_Tensor_out(float mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+    tags=("generated", "out", "nondeterministic_seeded"),
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _normal_float_tensor_out(op):
+    """The out variant of ``normal.float_Tensor``."""
+    op.variant_of(torch.ops.aten.normal.float_Tensor)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -684,6 +719,18 @@ def _normal_tensor_tensor(op, mean, std):
             mean: torch.ops.aten.zeros(mean.shape, dtype=grad.dtype, device=grad.device),
             std: torch.ops.aten.zeros(std.shape, dtype=grad.dtype, device=grad.device),
         }
+
+
+@_lib.operator(
+    "normal.Tensor_Tensor_out(Tensor mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+    tags=("generated", "out", "nondeterministic_seeded"),
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _normal_tensor_tensor_out(op):
+    """The out variant of ``normal.Tensor_Tensor``."""
+    op.variant_of(torch.ops.aten.normal.Tensor_Tensor)
+    op.not_implemented()
 
 
 @_lib.operator("poisson(Tensor self, Generator? generator=None) -> Tensor", tags="nondeterministic_seeded")

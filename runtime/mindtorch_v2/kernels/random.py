@@ -22,6 +22,7 @@ __all__ = [
     "bernoulli",
     "bernoulli_at_elsewhere",
     "bernoulli_elsewhere",
+    "bernoulli_into",
     "bernoulli_of_number",
     "cauchy_elsewhere",
     "exponential_elsewhere",
@@ -345,6 +346,12 @@ def randint_like_low(
 def bernoulli(self: Tensor, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that self has at a place, else 0."""
     result: Tensor = empty_like(self).bernoulli_(self, generator=generator)
+    return result
+
+
+def bernoulli_into(self: Tensor, *, generator: Generator | None = None, out: Tensor) -> Tensor:
+    """`bernoulli` into a tensor, which takes the shape of self."""
+    result: Tensor = out.resize_(self.shape).bernoulli_(self, generator=generator)
     return result
 
 

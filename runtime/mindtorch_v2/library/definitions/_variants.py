@@ -125,15 +125,17 @@ def _copy(fits: _Fitting, name: str, target: Any, result: Any) -> None:
 
 
 def _resize(target: Tensor, result: Tensor) -> None:
-    """Gives what is written to the result's shape; where it has elements already, a warning says so."""
+    """Gives what is written to the result's shape and order; where it has elements already, a warning says so."""
     if target.shape == result.shape:
         return
     if target.numel():
         warnings.warn(
             f"An output with one or more elements was resized since it had shape {list(target.shape)}, which does not "
             f"match the required output shape {list(result.shape)}. This behavior is deprecated, and in a future "
-            "release outputs will not be resized unless they have zero elements. You can explicitly reuse an out "
-            "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+            "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse an "
+            "out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
             stacklevel=2,
         )
     target.resize_(result.shape)
+    if target.stride() != result.stride():
+        target.as_strided_(result.shape, result.stride())
