@@ -173,18 +173,6 @@ def _normal_float_float(op):
 
 
 @_lib.operator(
-    "normal.float_float_out(float mean, float std, SymInt[] size, *, Generator? generator=None, Tensor(a!) out) -> "
-    "Tensor(a!)",
-    tags=("generated", "out", "nondeterministic_seeded"),
-    overlap_check=("Internal", "Partial"),
-)
-def _normal_float_float_out(op):
-    """The out variant of ``normal.float_float``."""
-    op.variant_of(torch.ops.aten.normal.float_float)
-    op.not_implemented()
-
-
-@_lib.operator(
     "rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
     "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     tags="nondeterministic_seeded",
@@ -668,18 +656,6 @@ def _normal_tensor_float(op, mean, std):
 
 
 @_lib.operator(
-    "normal.Tensor_float_out(Tensor mean, float std=1, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
-    tags=("generated", "out", "nondeterministic_seeded"),
-    device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
-)
-def _normal_tensor_float_out(op):
-    """The out variant of ``normal.Tensor_float``."""
-    op.variant_of(torch.ops.aten.normal.Tensor_float)
-    op.not_implemented()
-
-
-@_lib.operator(
     "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
     tags="nondeterministic_seeded",
 )
@@ -690,18 +666,6 @@ def _normal_float_tensor(op, std):
     @op.gradient
     def _(grad):
         return {std: torch.ops.aten.zeros_like(grad)}
-
-
-@_lib.operator(
-    "normal.float_Tensor_out(float mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
-    tags=("generated", "out", "nondeterministic_seeded"),
-    device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
-)
-def _normal_float_tensor_out(op):
-    """The out variant of ``normal.float_Tensor``."""
-    op.variant_of(torch.ops.aten.normal.float_Tensor)
-    op.not_implemented()
 
 
 @_lib.operator(
@@ -722,15 +686,48 @@ def _normal_tensor_tensor(op, mean, std):
 
 
 @_lib.operator(
-    "normal.Tensor_Tensor_out(Tensor mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
-    tags=("generated", "out", "nondeterministic_seeded"),
-    device_check="ExactSame",
+    "normal.Tensor_float_out(Tensor mean, float std=1, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+    tags="nondeterministic_seeded",
     overlap_check=("Internal", "Partial"),
 )
-def _normal_tensor_tensor_out(op):
-    """The out variant of ``normal.Tensor_Tensor``."""
-    op.variant_of(torch.ops.aten.normal.Tensor_Tensor)
-    op.not_implemented()
+def _normal_tensor_float_out(op, out):
+    """The same as `normal.Tensor_float`, into a tensor."""
+    op.returns(out)
+    op.python("mindtorch_v2.kernels.random:normal_into", device="any")
+
+
+@_lib.operator(
+    "normal.float_Tensor_out(float mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+    tags="nondeterministic_seeded",
+    overlap_check=("Internal", "Partial"),
+)
+def _normal_float_tensor_out(op, out):
+    """The same as `normal.float_Tensor`, into a tensor."""
+    op.returns(out)
+    op.python("mindtorch_v2.kernels.random:normal_into", device="any")
+
+
+@_lib.operator(
+    "normal.Tensor_Tensor_out(Tensor mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+    tags="nondeterministic_seeded",
+    overlap_check=("Internal", "Partial"),
+)
+def _normal_tensor_tensor_out(op, out):
+    """The same as `normal.Tensor_Tensor`, into a tensor."""
+    op.returns(out)
+    op.python("mindtorch_v2.kernels.random:normal_into", device="any")
+
+
+@_lib.operator(
+    "normal.float_float_out(float mean, float std, SymInt[] size, *, Generator? generator=None, Tensor(a!) out) -> "
+    "Tensor(a!)",
+    tags="nondeterministic_seeded",
+    overlap_check=("Internal", "Partial"),
+)
+def _normal_float_float_out(op, out):
+    """The same as `normal.float_float`, into a tensor."""
+    op.returns(out)
+    op.python("mindtorch_v2.kernels.random:normal_of_size_into", device="any")
 
 
 @_lib.operator("poisson(Tensor self, Generator? generator=None) -> Tensor", tags="nondeterministic_seeded")

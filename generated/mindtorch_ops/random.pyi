@@ -335,38 +335,38 @@ class _NormalFloatFloat(OpOverload):
         pin_memory: bool | None = None,
     ) -> Tensor: ...
 
+class _NormalTensorFloat(OpOverload):
+    def __call__(self, mean: Tensor, std: float = 1.0, *, generator: Any = None) -> Tensor: ...
+
+class _NormalFloatTensor(OpOverload):
+    def __call__(self, mean: float, std: Tensor, *, generator: Any = None) -> Tensor: ...
+
+class _NormalTensorTensor(OpOverload):
+    def __call__(self, mean: Tensor, std: Tensor, *, generator: Any = None) -> Tensor: ...
+
+class _NormalTensorFloatOut(OpOverload):
+    def __call__(self, mean: Tensor, std: float = 1.0, *, generator: Any = None, out: Tensor) -> Tensor: ...
+
+class _NormalFloatTensorOut(OpOverload):
+    def __call__(self, mean: float, std: Tensor, *, generator: Any = None, out: Tensor) -> Tensor: ...
+
+class _NormalTensorTensorOut(OpOverload):
+    def __call__(self, mean: Tensor, std: Tensor, *, generator: Any = None, out: Tensor) -> Tensor: ...
+
 class _NormalFloatFloatOut(OpOverload):
     def __call__(
         self, mean: float, std: float, size: Sequence[int], *, generator: Any = None, out: Tensor
     ) -> Tensor: ...
 
-class _NormalTensorFloat(OpOverload):
-    def __call__(self, mean: Tensor, std: float = 1.0, *, generator: Any = None) -> Tensor: ...
-
-class _NormalTensorFloatOut(OpOverload):
-    def __call__(self, mean: Tensor, std: float = 1.0, *, generator: Any = None, out: Tensor) -> Tensor: ...
-
-class _NormalFloatTensor(OpOverload):
-    def __call__(self, mean: float, std: Tensor, *, generator: Any = None) -> Tensor: ...
-
-class _NormalFloatTensorOut(OpOverload):
-    def __call__(self, mean: float, std: Tensor, *, generator: Any = None, out: Tensor) -> Tensor: ...
-
-class _NormalTensorTensor(OpOverload):
-    def __call__(self, mean: Tensor, std: Tensor, *, generator: Any = None) -> Tensor: ...
-
-class _NormalTensorTensorOut(OpOverload):
-    def __call__(self, mean: Tensor, std: Tensor, *, generator: Any = None, out: Tensor) -> Tensor: ...
-
 class _NormalOverloads(OpOverloadPacket):
     float_float: _NormalFloatFloat
-    float_float_out: _NormalFloatFloatOut
     Tensor_float: _NormalTensorFloat
-    Tensor_float_out: _NormalTensorFloatOut
     float_Tensor: _NormalFloatTensor
-    float_Tensor_out: _NormalFloatTensorOut
     Tensor_Tensor: _NormalTensorTensor
+    Tensor_float_out: _NormalTensorFloatOut
+    float_Tensor_out: _NormalFloatTensorOut
     Tensor_Tensor_out: _NormalTensorTensorOut
+    float_float_out: _NormalFloatFloatOut
 
 class _Normal(_NormalOverloads):
     @overload
@@ -384,26 +384,26 @@ class _Normal(_NormalOverloads):
     ) -> Tensor:
         """Random numbers, normally distributed."""
     @overload
-    def __call__(self, mean: float, std: float, size: Sequence[int], *, generator: Any = None, out: Tensor) -> Tensor:
-        """The out variant of ``normal.float_float``."""
-    @overload
     def __call__(self, mean: Tensor, std: float = 1.0, *, generator: Any = None) -> Tensor:
         """Normally distributed around `mean`."""
-    @overload
-    def __call__(self, mean: Tensor, std: float = 1.0, *, generator: Any = None, out: Tensor) -> Tensor:
-        """The out variant of ``normal.Tensor_float``."""
     @overload
     def __call__(self, mean: float, std: Tensor, *, generator: Any = None) -> Tensor:
         """Normally distributed, `std` wide."""
     @overload
-    def __call__(self, mean: float, std: Tensor, *, generator: Any = None, out: Tensor) -> Tensor:
-        """The out variant of ``normal.float_Tensor``."""
-    @overload
     def __call__(self, mean: Tensor, std: Tensor, *, generator: Any = None) -> Tensor:
         """Normally distributed around `mean`, `std` wide; these are broadcast."""
     @overload
+    def __call__(self, mean: Tensor, std: float = 1.0, *, generator: Any = None, out: Tensor) -> Tensor:
+        """The same as `normal.Tensor_float`, into a tensor."""
+    @overload
+    def __call__(self, mean: float, std: Tensor, *, generator: Any = None, out: Tensor) -> Tensor:
+        """The same as `normal.float_Tensor`, into a tensor."""
+    @overload
     def __call__(self, mean: Tensor, std: Tensor, *, generator: Any = None, out: Tensor) -> Tensor:
-        """The out variant of ``normal.Tensor_Tensor``."""
+        """The same as `normal.Tensor_Tensor`, into a tensor."""
+    @overload
+    def __call__(self, mean: float, std: float, size: Sequence[int], *, generator: Any = None, out: Tensor) -> Tensor:
+        """The same as `normal.float_float`, into a tensor."""
 
 normal: _Normal
 

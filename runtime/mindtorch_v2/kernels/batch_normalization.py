@@ -125,6 +125,7 @@ def batch_norm_update_stats_fake(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float
 ) -> tuple[Tensor, Tensor]:
     """What `batch_norm_update_stats` refuses; a number for each channel."""
+    check_dtypes("batch_norm_update_stats", input, running_mean, running_var)
     if not input.numel():
         raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(input.shape)}")
     return native_batch_norm_fake(input, None, None, running_mean, running_var, True, momentum, 0.0)[1:]

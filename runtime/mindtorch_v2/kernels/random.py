@@ -14,6 +14,7 @@ from .. import _core
 from .._core import Tensor, device, dtype
 from .._generators import Generator, generator_of
 from .._ops import ops
+from ..library.definitions._variants import resize_out
 from .._type_info import finfo
 from ._native import native
 from .creation import empty_like
@@ -32,8 +33,10 @@ __all__ = [
     "native_dropout",
     "normal_around",
     "normal_elsewhere",
+    "normal_into",
     "normal_of",
     "normal_of_size",
+    "normal_of_size_into",
     "normal_wide",
     "poisson",
     "rand",
@@ -380,6 +383,32 @@ def normal_of(mean: Tensor, std: Tensor, *, generator: Generator | None = None) 
     shape = _core.broadcast_shapes(mean.shape, std.shape)
     blank = empty_like(mean) if mean.shape == shape else _core.alloc(shape, mean.dtype, mean.device)
     result: Tensor = blank.normal_(0, 1, generator=generator).mul_(std).add_(mean)
+    return result
+
+
+def normal_into(mean: Any, std: Any, *, generator: Generator | None = None, out: Tensor) -> Tensor:
+    """`normal` into a tensor of floating-point numbers, which gets the shape that mean and std are broadcast to."""
+    _check_drawn(out)
+    return _drawn_into(out, ops.aten.normal(mean, std, generator=generator))
+
+
+def normal_of_size_into(
+    mean: float, std: float, size: Sequence[int], *, generator: Generator | None = None, out: Tensor
+) -> Tensor:
+    """`normal` of a size into a tensor of floating-point numbers."""
+    _check_drawn(out)
+    drawn = ops.aten.normal(mean, std, size, generator=generator, dtype=out.dtype, device=out.device)
+    return _drawn_into(out, drawn)
+
+
+def _check_drawn(out: Tensor) -> None:
+    if not (out.is_floating_point() or out.is_complex()):
+        raise NotImplementedError(f'"normal_kernel_cpu" not implemented for {_core.scalar_types[out.dtype.name]!r}')
+
+
+def _drawn_into(out: Tensor, drawn: Tensor) -> Tensor:
+    resize_out(out, drawn)
+    result: Tensor = out.copy_(drawn)
     return result
 
 

@@ -14,7 +14,7 @@ from ...errors import CheckError, check_error
 from ._out_dtypes import computes_in, dtype_problem
 from ._policies import aliased_argument, called, in_tensors, merged
 
-__all__ = ["variant_kernel"]
+__all__ = ["resize_out", "variant_kernel"]
 
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
 
@@ -115,7 +115,7 @@ def _copy(fits: _Fitting, name: str, target: Any, result: Any) -> None:
             _copy(fits, name, one, other)
         return
     if schema.kind is SchemaKind.OUT:
-        _resize(target, result)
+        resize_out(target, result)
     if problem := fits.problem(target, result):
         raise CheckError(f"{schema.qualname}: {problem}")
     if target.shape != result.shape:
@@ -124,7 +124,7 @@ def _copy(fits: _Fitting, name: str, target: Any, result: Any) -> None:
     target.copy_(result)
 
 
-def _resize(target: Tensor, result: Tensor) -> None:
+def resize_out(target: Tensor, result: Tensor) -> None:
     """Gives what is written to the result's shape and order; where it has elements already, a warning says so."""
     if target.shape == result.shape:
         return
