@@ -117,6 +117,10 @@ on_first_use(
             aten::_test_check_tensor:f
         """,
         "complex": """
+            aten::_conj:fm
+            aten::_efficientzerotensor:f
+            aten::_is_zerotensor:fm
+            aten::_neg_view:fm
             aten::_phase:f
             aten::angle:fm
             aten::complex:f

@@ -8,6 +8,7 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -227,3 +228,22 @@ def test_what_kernels_were_built_with() -> None:
     assert "-O3" in config._cxx_flags().split()
     assert config._cxx_flags() in config.show()
     assert f"get_num_threads() : {mindtorch_v2.get_num_threads()}\n" in config.parallel_info()
+
+
+@pytest.mark.parametrize("t", [mindtorch_v2, torch], ids=["ours", "pytorch"])
+def test_memory_that_is_read_only_is_warned_of_once_or_always(t: Any) -> None:
+    array = np.arange(3)
+    array.flags.writeable = False
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        t.set_warn_always(True)
+        for _ in range(2):
+            t.from_numpy(array)
+            t.frombuffer(b"abcd", dtype=t.uint8)
+        t.set_warn_always(False)
+        always = len(caught)
+        for _ in range(3):
+            t.from_numpy(array)
+    assert all("non-writable tensors" in str(warning.message) for warning in caught)
+    assert always == 4
+    assert len(caught) - always <= 1

@@ -25,7 +25,7 @@ from ._normalizing import (
     numbers_of,
 )
 from .group_normalization import affine, as_planes, channel_gradients, moments, of_channels, plane_sums
-from .reduction import written
+from .reduction import wrap_dim, written
 
 _U8 = _core.dtypes["uint8"]
 
@@ -126,6 +126,7 @@ def batch_norm_update_stats_fake(
 ) -> tuple[Tensor, Tensor]:
     """What `batch_norm_update_stats` refuses; a number for each channel."""
     check_dtypes("batch_norm_update_stats", input, running_mean, running_var)
+    wrap_dim(1, input.dim())
     if not input.numel():
         raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(input.shape)}")
     return native_batch_norm_fake(input, None, None, running_mean, running_var, True, momentum, 0.0)[1:]

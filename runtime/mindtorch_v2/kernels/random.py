@@ -14,8 +14,8 @@ from .. import _core
 from .._core import Tensor, device, dtype
 from .._generators import Generator, generator_of
 from .._ops import ops
-from ..library.definitions._variants import resize_out
 from .._type_info import finfo
+from ..library.definitions._variants import resize_out
 from ._native import native
 from .creation import empty_like
 
