@@ -286,6 +286,8 @@ CLASSES_LEFT_OUT = {
     "distributions.utils.lazy_property": "a descriptor: a distribution's attributes are read",
     "cuda.amp.GradScaler": "is torch.amp's, and warns of its own name",
     "cuda.amp.autocast": "is torch.amp's, and warns of its own name",
+    "cpu.amp.GradScaler": "is torch.amp's, and warns of its own name",
+    "cpu.amp.autocast": "is torch.amp's, and warns of its own name",
     "sparse.check_sparse_tensor_invariants": "a setting, which calls would leave as they made it",
     "utils._python_dispatch.BaseTorchDispatchMode": "a mode, which sees the calls of others: `TorchDispatchMode` is",
     "utils.hooks.BackwardHook": "what a module keeps around one call: hooks are registered on modules",

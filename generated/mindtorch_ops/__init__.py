@@ -25,6 +25,7 @@ on_first_use(
             aten::celu_:f
             aten::elu:f
             aten::elu_:f
+            aten::elu_backward:f
             aten::glu:f
             aten::hardshrink:fm
             aten::hardsigmoid:f
@@ -36,6 +37,7 @@ on_first_use(
             aten::hardtanh_:f
             aten::leaky_relu:f
             aten::leaky_relu_:f
+            aten::leaky_relu_backward:f
             aten::log_sigmoid:f
             aten::mish:f
             aten::mish_:f
@@ -49,6 +51,10 @@ on_first_use(
             aten::softshrink:f
             aten::threshold:f
             aten::threshold_:f
+        """,
+        "amp": """
+            aten::_amp_foreach_non_finite_check_and_unscale_:f
+            aten::_amp_update_scale_:f
         """,
         "arranging": """
             aten::adjoint:fm
@@ -103,6 +109,12 @@ on_first_use(
             aten::unsafe_split_with_sizes:fm
             aten::vsplit:fm
             aten::vstack:f
+        """,
+        "checks": """
+            aten::_assert_async:f
+            aten::_assert_scalar:f
+            aten::_debug_has_internal_overlap:f
+            aten::_test_check_tensor:f
         """,
         "complex": """
             aten::_conj:fm
@@ -413,6 +425,7 @@ on_first_use(
             aten::_native_batch_norm_legit_no_training:f
             aten::batch_norm:f
             aten::batch_norm_backward:f
+            aten::batch_norm_update_stats:f
             aten::group_norm:f
             aten::instance_norm:f
             aten::layer_norm:f

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import like
+from mindtorch_v2.library.definitions import any_of, like, none_of
 
 __all__ = [
     "celu",
     "celu_",
     "elu",
     "elu_",
+    "elu_backward",
     "glu",
     "hardshrink",
     "hardsigmoid",
@@ -24,6 +25,7 @@ __all__ = [
     "hardtanh_",
     "leaky_relu",
     "leaky_relu_",
+    "leaky_relu_backward",
     "log_sigmoid",
     "mish",
     "mish_",
@@ -57,25 +59,7 @@ def _elu_default(op, self, alpha, scale, input_scale):
 
     @op.gradient
     def _(grad):
-        return {
-            self: torch.ops.aten.where(
-                self > 0,
-                grad * scale,
-                grad
-                * torch.ops.aten.exp(torch.ops.aten.clamp_max(self, 0) * input_scale)
-                * (alpha * scale * input_scale),
-            )
-        }
-
-
-@_lib.operator(
-    "elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!)",
-    tags="pointwise",
-    overlap_check=("Internal", "Partial"),
-)
-def elu_(op, self, alpha, scale, input_scale):
-    """The in-place variant of ``elu``."""
-    op.returns(self.copy_(torch.ops.aten.elu(self.clone(), alpha, scale, input_scale)))
+        return {self: torch.ops.aten.elu_backward(grad, alpha, scale, input_scale, False, self)}
 
 
 @_lib.operator(
@@ -88,6 +72,46 @@ def _elu_out(op):
     """The out variant of ``elu``."""
     op.variant_of(torch.ops.aten.elu.default)
     op.not_implemented()
+
+
+@_lib.operator(
+    "elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!)",
+    tags="pointwise",
+    overlap_check=("Internal", "Partial"),
+)
+def elu_(op, self, alpha, scale, input_scale):
+    """`elu` in place. Of a negative alpha it has no gradient: the result does not tell what x was."""
+    op.returns(torch.ops.aten.copy_(self, torch.ops.aten.elu(self, alpha, scale, input_scale)))
+
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.elu_backward(grad, alpha, scale, input_scale, True, self)}
+
+
+@_lib.operator(
+    "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor "
+    "self_or_result) -> Tensor"
+)
+def elu_backward(op, grad_output, alpha, scale, input_scale, is_result, self_or_result):
+    """The gradient of `elu` from its input, or from its result."""
+    op.check(
+        any_of(none_of(is_result), alpha >= 0),
+        message=(
+            "In-place elu backward calculation is triggered with a negative slope which is not supported: call "
+            f"out-of-place version instead of elu_ with alpha = {alpha}."
+        ),
+    )
+    op.returns(
+        torch.ops.aten.where(
+            self_or_result > 0,
+            grad_output * scale,
+            grad_output * input_scale * (self_or_result + alpha * scale)
+            if is_result
+            else grad_output
+            * torch.ops.aten.exp(torch.ops.aten.clamp_max(self_or_result, 0) * input_scale)
+            * (alpha * scale * input_scale),
+        )
+    )
 
 
 @_lib.operator("celu(Tensor self, Scalar alpha=1.0) -> Tensor", tags="pointwise")
@@ -140,16 +164,6 @@ def _leaky_relu_default(op, self, negative_slope):
 
 
 @_lib.operator(
-    "leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!)",
-    tags="pointwise",
-    overlap_check=("Internal", "Partial"),
-)
-def leaky_relu_(op):
-    """The in-place variant of ``leaky_relu``."""
-    op.variant_of(torch.ops.aten.leaky_relu.default)
-
-
-@_lib.operator(
     "leaky_relu.out(Tensor self, Scalar negative_slope=0.01, *, Tensor(a!) out) -> Tensor(a!)",
     tags="pointwise",
     device_check="CPUScalars",
@@ -159,6 +173,35 @@ def _leaky_relu_out(op):
     """The out variant of ``leaky_relu``."""
     op.variant_of(torch.ops.aten.leaky_relu.default)
     op.not_implemented()
+
+
+@_lib.operator(
+    "leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!)",
+    tags="pointwise",
+    overlap_check=("Internal", "Partial"),
+)
+def leaky_relu_(op, self, negative_slope):
+    """`leaky_relu` in place. Of a negative slope it has no gradient: the result does not tell what x was."""
+    op.returns(torch.ops.aten.copy_(self, torch.ops.aten.leaky_relu(self, negative_slope)))
+
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.leaky_relu_backward(grad, self, negative_slope, True)}
+
+
+@_lib.operator(
+    "leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor"
+)
+def leaky_relu_backward(op, grad_output, self, negative_slope, self_is_result):
+    """The gradient of `leaky_relu` from its input, or from its result."""
+    op.check(
+        any_of(none_of(self_is_result), negative_slope >= 0),
+        message=(
+            "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported: call "
+            f"out-of-place version instead of leaky_relu_ with a slope of {negative_slope}."
+        ),
+    )
+    op.returns(torch.ops.aten.where(self > 0, grad_output, grad_output * negative_slope))
 
 
 @_lib.operator("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", tags="pointwise")
@@ -414,16 +457,6 @@ def _threshold_default(op, self, threshold, value):
 
 
 @_lib.operator(
-    "threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> Tensor(a!)",
-    tags="pointwise",
-    overlap_check=("Internal", "Partial"),
-)
-def threshold_(op):
-    """The in-place variant of ``threshold``."""
-    op.variant_of(torch.ops.aten.threshold.default)
-
-
-@_lib.operator(
     "threshold.out(Tensor self, Scalar threshold, Scalar value, *, Tensor(a!) out) -> Tensor(a!)",
     tags="pointwise",
     device_check="CPUScalars",
@@ -433,6 +466,17 @@ def _threshold_out(op):
     """The out variant of ``threshold``."""
     op.variant_of(torch.ops.aten.threshold.default)
     op.not_implemented()
+
+
+@_lib.operator("threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> Tensor(a!)", tags="pointwise")
+def threshold_(op, self, threshold):
+    """`threshold` in place."""
+    op.returns(self)
+    op.python("mindtorch_v2.kernels.activation:threshold_", device=("CPU", "NPU"))
+
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.threshold_backward(grad, self, threshold)}
 
 
 @_lib.operator("glu(Tensor self, int dim=-1) -> Tensor")

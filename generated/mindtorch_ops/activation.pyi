@@ -11,6 +11,7 @@ __all__ = [
     "celu_",
     "elu",
     "elu_",
+    "elu_backward",
     "glu",
     "hardshrink",
     "hardsigmoid",
@@ -22,6 +23,7 @@ __all__ = [
     "hardtanh_",
     "leaky_relu",
     "leaky_relu_",
+    "leaky_relu_backward",
     "log_sigmoid",
     "mish",
     "mish_",
@@ -63,9 +65,23 @@ elu: _Elu
 
 class _EluInPlace(OpOverload):
     def __call__(op, self: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
-        """The in-place variant of ``elu``."""
+        """`elu` in place. Of a negative alpha it has no gradient: the result does not tell what x was."""
 
 elu_: _EluInPlace
+
+class _EluBackward(OpOverload):
+    def __call__(
+        self,
+        grad_output: Tensor,
+        alpha: float,
+        scale: float,
+        input_scale: float,
+        is_result: bool,
+        self_or_result: Tensor,
+    ) -> Tensor:
+        """The gradient of `elu` from its input, or from its result."""
+
+elu_backward: _EluBackward
 
 class _CeluDefault(OpOverload):
     def __call__(op, self: Tensor, alpha: float = 1.0) -> Tensor: ...
@@ -127,9 +143,15 @@ leaky_relu: _LeakyRelu
 
 class _LeakyReluInPlace(OpOverload):
     def __call__(op, self: Tensor, negative_slope: float = 0.01) -> Tensor:
-        """The in-place variant of ``leaky_relu``."""
+        """`leaky_relu` in place. Of a negative slope it has no gradient: the result does not tell what x was."""
 
 leaky_relu_: _LeakyReluInPlace
+
+class _LeakyReluBackward(OpOverload):
+    def __call__(op, grad_output: Tensor, self: Tensor, negative_slope: float, self_is_result: bool) -> Tensor:
+        """The gradient of `leaky_relu` from its input, or from its result."""
+
+leaky_relu_backward: _LeakyReluBackward
 
 class _HardtanhDefault(OpOverload):
     def __call__(op, self: Tensor, min_val: float = -1, max_val: float = 1) -> Tensor: ...
@@ -361,7 +383,7 @@ threshold: _Threshold
 
 class _ThresholdInPlace(OpOverload):
     def __call__(op, self: Tensor, threshold: float, value: float) -> Tensor:
-        """The in-place variant of ``threshold``."""
+        """`threshold` in place."""
 
 threshold_: _ThresholdInPlace
 

@@ -102,9 +102,10 @@ def rrelu(op):
     tags="nondeterministic_seeded",
     overlap_check=("Internal", "Partial"),
 )
-def rrelu_(op):
-    """The in-place variant of ``rrelu``."""
-    op.variant_of(torch.ops.aten.rrelu.default)
+def rrelu_(op, self):
+    """`rrelu` in place."""
+    op.returns(self)
+    op.python("mindtorch_v2.kernels.dropout:rrelu_", device="any")
 
 
 @_lib.operator(

@@ -84,7 +84,7 @@ class _RreluInPlace(OpOverload):
         training: bool = False,
         generator: Any = None,
     ) -> Tensor:
-        """The in-place variant of ``rrelu``."""
+        """`rrelu` in place."""
 
 rrelu_: _RreluInPlace
 

@@ -39,7 +39,7 @@ def _index_tensor_out(op):
     "index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
     variants=("function", "method"),
     device_check="CPUIndices",
-    overlap_check=("Full",),
+    overlap_check=("Expanded", "Full"),
 )
 def index_put_(op, self):
     """`values` written at index tensors or masks; with `accumulate` added, as often as an index repeats."""
@@ -64,7 +64,7 @@ def _index_put_default(op, self, indices, values, accumulate):
     "index_put.out(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, *, Tensor(a!) out) -> "
     "Tensor(a!)",
     device_check="CPUIndices",
-    overlap_check=("Full",),
+    overlap_check=("Expanded", "Full"),
 )
 def _index_put_out(op):
     """The out variant of ``index_put_``."""

@@ -19,6 +19,7 @@ __all__ = [
     "_native_batch_norm_legit_no_training",
     "batch_norm",
     "batch_norm_backward",
+    "batch_norm_update_stats",
     "group_norm",
     "instance_norm",
     "layer_norm",
@@ -275,6 +276,31 @@ def _native_batch_norm_default(op):
         "mindtorch_v2.kernels.batch_normalization:native_batch_norm_gradient",
         setup_context="mindtorch_v2.kernels.batch_normalization:native_batch_norm_setup",
     )
+    op.jvp("mindtorch_v2.kernels.batch_normalization:native_batch_norm_tangent")
+
+
+@_lib.operator(
+    "batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, float momentum) -> (Tensor, "
+    "Tensor)",
+    device_check="ExactSame",
+)
+def _batch_norm_update_stats_default(op):
+    """The means and variances of the channels; running statistics move towards them by `momentum`."""
+    op.python("mindtorch_v2.kernels.batch_normalization:batch_norm_update_stats")
+    op.python("mindtorch_v2.kernels.batch_normalization:batch_norm_update_stats_fake", device="Meta")
+    op.not_differentiable()
+
+
+@_lib.operator(
+    "batch_norm_update_stats.out(Tensor input, Tensor? running_mean, Tensor? running_var, float momentum, *, "
+    "Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _batch_norm_update_stats_out(op):
+    """The out variant of ``batch_norm_update_stats``."""
+    op.variant_of(torch.ops.aten.batch_norm_update_stats.default)
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -317,6 +343,7 @@ def __native_batch_norm_legit_default(op):
         "mindtorch_v2.kernels.batch_normalization:native_batch_norm_gradient",
         setup_context="mindtorch_v2.kernels.batch_normalization:native_batch_norm_setup",
     )
+    op.jvp("mindtorch_v2.kernels.batch_normalization:native_batch_norm_tangent")
 
 
 @_lib.operator(
@@ -347,6 +374,7 @@ def __native_batch_norm_legit_no_training_default(op):
         "mindtorch_v2.kernels.batch_normalization:no_training_gradient",
         setup_context="mindtorch_v2.kernels.batch_normalization:no_training_setup",
     )
+    op.jvp("mindtorch_v2.kernels.batch_normalization:no_training_tangent")
 
 
 @_lib.operator(
@@ -466,6 +494,7 @@ def __batch_norm_with_update_out(op, out, save_mean, save_invstd, reserve):
 native_layer_norm = torch.ops.aten.native_layer_norm
 native_group_norm = torch.ops.aten.native_group_norm
 native_batch_norm = torch.ops.aten.native_batch_norm
+batch_norm_update_stats = torch.ops.aten.batch_norm_update_stats
 _native_batch_norm_legit = torch.ops.aten._native_batch_norm_legit
 _native_batch_norm_legit_no_training = torch.ops.aten._native_batch_norm_legit_no_training
 _batch_norm_with_update = torch.ops.aten._batch_norm_with_update

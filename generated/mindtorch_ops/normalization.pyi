@@ -16,6 +16,7 @@ __all__ = [
     "_native_batch_norm_legit_no_training",
     "batch_norm",
     "batch_norm_backward",
+    "batch_norm_update_stats",
     "group_norm",
     "instance_norm",
     "layer_norm",
@@ -318,6 +319,48 @@ class _NativeBatchNorm(_NativeBatchNormOverloads):
         """`native_batch_norm` into tensors."""
 
 native_batch_norm: _NativeBatchNorm
+
+class _BatchNormUpdateStatsDefault(OpOverload):
+    def __call__(
+        self, input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float
+    ) -> tuple[Tensor, Tensor]: ...
+
+class _BatchNormUpdateStatsOut(OpOverload):
+    def __call__(
+        self,
+        input: Tensor,
+        running_mean: Tensor | None,
+        running_var: Tensor | None,
+        momentum: float,
+        *,
+        out0: Tensor,
+        out1: Tensor,
+    ) -> tuple[Tensor, Tensor]: ...
+
+class _BatchNormUpdateStatsOverloads(OpOverloadPacket):
+    default: _BatchNormUpdateStatsDefault
+    out: _BatchNormUpdateStatsOut
+
+class _BatchNormUpdateStats(_BatchNormUpdateStatsOverloads):
+    @overload
+    def __call__(
+        self, input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float
+    ) -> tuple[Tensor, Tensor]:
+        """The means and variances of the channels; running statistics move towards them by `momentum`."""
+    @overload
+    def __call__(
+        self,
+        input: Tensor,
+        running_mean: Tensor | None,
+        running_var: Tensor | None,
+        momentum: float,
+        *,
+        out0: Tensor,
+        out1: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """The out variant of ``batch_norm_update_stats``."""
+
+batch_norm_update_stats: _BatchNormUpdateStats
 
 class _NativeBatchNormBackward(OpOverload):
     def __call__(

@@ -500,7 +500,7 @@ def _masked_fill_scalar_out(op):
     tags="pointwise",
     variants=("method",),
     device_check="CPUScalars",
-    overlap_check=("Partial",),
+    overlap_check=("Expanded", "Partial"),
 )
 def _masked_fill__scalar(op, self, mask, value):
     """`masked_fill` in place."""
@@ -509,7 +509,7 @@ def _masked_fill__scalar(op, self, mask, value):
         message=f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}",
     )
     op.returns(self)
-    if all_of(self.is_floating_point(), absolute(value) < 65504):
+    if all_of(self.is_contiguous(), self.is_floating_point(), absolute(value) < 65504):
         op.launch("CPU", _libmindtorch_cpu["mt_masked_fill"], desc(self), desc(mask), f64(value), desc(self))
     else:
         op.python("mindtorch_v2.kernels.numbers:masked_fill_")
@@ -562,7 +562,7 @@ def _masked_fill_tensor_out(op):
     tags="pointwise",
     variants=("method",),
     device_check="CPUScalars",
-    overlap_check=("Partial",),
+    overlap_check=("Expanded", "Partial"),
 )
 def _masked_fill__tensor(op, self, mask, value):
     """`masked_fill` in place."""

@@ -618,14 +618,13 @@ def _bernoulli_default(op, self):
 
 @_lib.operator(
     "bernoulli.out(Tensor self, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
-    tags=("generated", "out", "nondeterministic_seeded"),
-    device_check="ExactSame",
+    tags="nondeterministic_seeded",
     overlap_check=("Internal", "Partial"),
 )
-def _bernoulli_out(op):
-    """The out variant of ``bernoulli``."""
-    op.variant_of(torch.ops.aten.bernoulli.default)
-    op.not_implemented()
+def _bernoulli_out(op, out):
+    """The same into a tensor of any dtype."""
+    op.returns(out)
+    op.python("mindtorch_v2.kernels.random:bernoulli_into", device="any")
 
 
 @_lib.operator(
@@ -684,6 +683,51 @@ def _normal_tensor_tensor(op, mean, std):
             mean: torch.ops.aten.zeros(mean.shape, dtype=grad.dtype, device=grad.device),
             std: torch.ops.aten.zeros(std.shape, dtype=grad.dtype, device=grad.device),
         }
+
+
+@_lib.operator(
+    "normal.Tensor_float_out(Tensor mean, float std=1, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+    tags="nondeterministic_seeded",
+    overlap_check=("Internal", "Partial"),
+)
+def _normal_tensor_float_out(op, out):
+    """The same as `normal.Tensor_float`, into a tensor."""
+    op.returns(out)
+    op.python("mindtorch_v2.kernels.random:normal_into", device="any")
+
+
+@_lib.operator(
+    "normal.float_Tensor_out(float mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+    tags="nondeterministic_seeded",
+    overlap_check=("Internal", "Partial"),
+)
+def _normal_float_tensor_out(op, out):
+    """The same as `normal.float_Tensor`, into a tensor."""
+    op.returns(out)
+    op.python("mindtorch_v2.kernels.random:normal_into", device="any")
+
+
+@_lib.operator(
+    "normal.Tensor_Tensor_out(Tensor mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+    tags="nondeterministic_seeded",
+    overlap_check=("Internal", "Partial"),
+)
+def _normal_tensor_tensor_out(op, out):
+    """The same as `normal.Tensor_Tensor`, into a tensor."""
+    op.returns(out)
+    op.python("mindtorch_v2.kernels.random:normal_into", device="any")
+
+
+@_lib.operator(
+    "normal.float_float_out(float mean, float std, SymInt[] size, *, Generator? generator=None, Tensor(a!) out) -> "
+    "Tensor(a!)",
+    tags="nondeterministic_seeded",
+    overlap_check=("Internal", "Partial"),
+)
+def _normal_float_float_out(op, out):
+    """The same as `normal.float_float`, into a tensor."""
+    op.returns(out)
+    op.python("mindtorch_v2.kernels.random:normal_of_size_into", device="any")
 
 
 @_lib.operator("poisson(Tensor self, Generator? generator=None) -> Tensor", tags="nondeterministic_seeded")

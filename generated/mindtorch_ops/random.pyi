@@ -344,11 +344,29 @@ class _NormalFloatTensor(OpOverload):
 class _NormalTensorTensor(OpOverload):
     def __call__(self, mean: Tensor, std: Tensor, *, generator: Any = None) -> Tensor: ...
 
+class _NormalTensorFloatOut(OpOverload):
+    def __call__(self, mean: Tensor, std: float = 1.0, *, generator: Any = None, out: Tensor) -> Tensor: ...
+
+class _NormalFloatTensorOut(OpOverload):
+    def __call__(self, mean: float, std: Tensor, *, generator: Any = None, out: Tensor) -> Tensor: ...
+
+class _NormalTensorTensorOut(OpOverload):
+    def __call__(self, mean: Tensor, std: Tensor, *, generator: Any = None, out: Tensor) -> Tensor: ...
+
+class _NormalFloatFloatOut(OpOverload):
+    def __call__(
+        self, mean: float, std: float, size: Sequence[int], *, generator: Any = None, out: Tensor
+    ) -> Tensor: ...
+
 class _NormalOverloads(OpOverloadPacket):
     float_float: _NormalFloatFloat
     Tensor_float: _NormalTensorFloat
     float_Tensor: _NormalFloatTensor
     Tensor_Tensor: _NormalTensorTensor
+    Tensor_float_out: _NormalTensorFloatOut
+    float_Tensor_out: _NormalFloatTensorOut
+    Tensor_Tensor_out: _NormalTensorTensorOut
+    float_float_out: _NormalFloatFloatOut
 
 class _Normal(_NormalOverloads):
     @overload
@@ -374,6 +392,18 @@ class _Normal(_NormalOverloads):
     @overload
     def __call__(self, mean: Tensor, std: Tensor, *, generator: Any = None) -> Tensor:
         """Normally distributed around `mean`, `std` wide; these are broadcast."""
+    @overload
+    def __call__(self, mean: Tensor, std: float = 1.0, *, generator: Any = None, out: Tensor) -> Tensor:
+        """The same as `normal.Tensor_float`, into a tensor."""
+    @overload
+    def __call__(self, mean: float, std: Tensor, *, generator: Any = None, out: Tensor) -> Tensor:
+        """The same as `normal.float_Tensor`, into a tensor."""
+    @overload
+    def __call__(self, mean: Tensor, std: Tensor, *, generator: Any = None, out: Tensor) -> Tensor:
+        """The same as `normal.Tensor_Tensor`, into a tensor."""
+    @overload
+    def __call__(self, mean: float, std: float, size: Sequence[int], *, generator: Any = None, out: Tensor) -> Tensor:
+        """The same as `normal.float_float`, into a tensor."""
 
 normal: _Normal
 
@@ -788,7 +818,7 @@ class _Bernoulli(_BernoulliOverloads):
         """1 with the probability that self has at a place, else 0."""
     @overload
     def __call__(op, self: Tensor, *, generator: Any = None, out: Tensor) -> Tensor:
-        """The out variant of ``bernoulli``."""
+        """The same into a tensor of any dtype."""
     @overload
     def __call__(op, self: Tensor, p: float, *, generator: Any = None) -> Tensor:
         """A tensor as self, with every element 1 with probability p, else 0."""

@@ -197,6 +197,7 @@ cdef enum:
     LAYOUT_OF_FIRST = 2        # the channels last where they are so in the first argument
     LAYOUT_OF_TWO = 3          # ... or in the second
     LAYOUT_OF_DENSE = 4        # ... where a size of 1 may have any stride in the first
+    LAYOUT_BESIDE_NUMBER = 5   # as LAYOUT_OF_ALL, where a number counts as a tensor of another shape
 
 cdef dict LAYOUTS_KEPT = {
     "convolution": LAYOUT_OF_TWO,
@@ -217,18 +218,30 @@ cdef int read_layout(OpOverload op) except -1:
     """Whose layout the result of an operator has; 0: it is in rows, whatever the arguments are, or up to the kernel."""
     if op.mutates or op.makes_views or op.sig.has_lists or not op.is_builtin:
         return 0
-    return LAYOUT_OF_ALL if "pointwise" in op.tags else LAYOUTS_KEPT.get(op._schema.name, 0)
+    if "pointwise" not in op.tags:
+        return LAYOUTS_KEPT.get(op._schema.name, 0)
+    numbers = [argument for argument in op._schema.arguments if argument.name == "other" and str(argument.type) == "Scalar"]
+    return LAYOUT_BESIDE_NUMBER if numbers else LAYOUT_OF_ALL
 
 
 cdef inline bint is_laid_out(OpOverload op, PyObject** slots) noexcept:
-    """Whether some argument is not in rows."""
+    """Whether some argument is not in rows, or is so only as sizes of 1 may have any stride."""
     cdef PyObject* t
     cdef int i
     for i in range(op.sig.tensor_args):
         t = slots[op.sig.tensor_at[i]]
-        if t != <PyObject*>None and not (<Tensor>t).contig:
+        if t != <PyObject*>None and (not (<Tensor>t).contig or (<Tensor>t).nd > 1 and (<Tensor>t).strides[(<Tensor>t).nd - 1] != 1):
             return True
     return False
+
+
+cdef bint are_rows_of_one_shape(PyObject** given, int count) noexcept:
+    """Whether tensors are all in rows and of one shape: strides of sizes of 1 say nothing then."""
+    cdef int i
+    for i in range(count):
+        if not (<Tensor>given[i]).contig or not same_sizes(<Tensor>given[i], <Tensor>given[0]):
+            return False
+    return True
 
 
 cdef inline bint has_layout(int kept, Tensor t, const int* order) except -1:
@@ -248,7 +261,9 @@ cdef int keep_layout(OpOverload op, PyObject** slots, object result) except -1:
         if slots[op.sig.tensor_at[i]] != <PyObject*>None:
             given[count] = slots[op.sig.tensor_at[i]]
             count += 1
-    if op.keeps_layout != LAYOUT_OF_ALL:
+    if op.keeps_layout == LAYOUT_OF_ALL and are_rows_of_one_shape(given, count):
+        return 0
+    if op.keeps_layout != LAYOUT_OF_ALL and op.keeps_layout != LAYOUT_BESIDE_NUMBER:
         nd = (<Tensor>given[0]).nd
         if nd != 4 and nd != 5:
             return 0
@@ -283,6 +298,9 @@ cdef int lay_out(Tensor t, const int* order) except -1:
     cdef Tensor made = shape_sizes(t.nd, t.sizes, t.dt, t.dev)
     set_dense(made, order)
     if same_steps(made, t):
+        return 0
+    if made.contig:                                       # the elements lie as they did
+        memcpy(t.strides, made.strides, t.nd * sizeof(int64_t))
         return 0
     made.storage = new_storage(bytes_of(made), t.dev)
     if t.dev.type_code != KEY_META:

@@ -9,11 +9,12 @@ cdef enum OverlapCheck:                  # bits: what an operator refuses of an 
     REFUSE_INTERNAL = 1                  # two elements in one place
     REFUSE_PARTIAL = 2                   # an input that shares some of its memory
     REFUSE_FULL = 4                      # an input that shares some or all of it
+    WARN_EXPANDED = 8                    # two elements in one place: a warning says so
 
 cdef enum Overlap:
     OVERLAP_NONE, OVERLAP_PARTIAL, OVERLAP_FULL
 
-cdef dict OVERLAP_CHECKS = {"Internal": REFUSE_INTERNAL, "Partial": REFUSE_PARTIAL, "Full": REFUSE_FULL}
+cdef dict OVERLAP_CHECKS = {"Internal": REFUSE_INTERNAL, "Partial": REFUSE_PARTIAL, "Full": REFUSE_FULL, "Expanded": WARN_EXPANDED}
 
 
 cdef int read_overlap_check(object schema, object names) except -1:
@@ -57,12 +58,22 @@ cdef object internal_overlap(str name, str argument):
                         f"location. Please clone() the tensor '{argument}' before performing the operation.")
 
 
+cdef int warn_of_expanded(str name) except -1:
+    import warnings
+    warnings.warn(f"Use of {name} on expanded tensors is deprecated: what is written to one element is written to others, too. Please "
+                  "clone() the tensor before. This also applies to assignments at indices and masks.", UserWarning,
+                  stacklevel=hook.user_stacklevel())
+    return 0
+
+
 cdef inline int check_written(OpOverload op, Bound* bound, int at, Tensor written) except -1:
     cdef int i, kind
     if written.dev is device_meta or written.keys & (PYTHON | BATCHED | FUNCTIONALIZE):
         return 0                                          # nothing is written here: what a tensor wraps is checked
     if op.overlap_check & REFUSE_INTERNAL and not written.contig and overlaps_itself(written):
         raise internal_overlap(op.sig.qualname, op.sig.names[at])
+    if op.overlap_check & WARN_EXPANDED and not written.contig and overlaps_itself(written):
+        warn_of_expanded(op._schema.name)
     if not op.overlap_check & (REFUSE_PARTIAL | REFUSE_FULL):
         return 0
     for i in range(op.sig.count):
@@ -128,7 +139,7 @@ cdef bint overlaps_itself(Tensor t) noexcept:
     return False
 
 
-cdef bint is_dense(Tensor t) noexcept:
+cpdef bint is_dense(Tensor t) noexcept:
     """Whether the elements fill their memory without gaps and without overlap, in whatever order."""
     cdef int i, left = 0
     cdef int64_t expected = 1

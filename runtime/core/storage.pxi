@@ -165,6 +165,8 @@ cdef Allocator allocator_of(device dev):
     if kind.allocator is None and kind.start is not None:
         kind.start()
     if kind.allocator is None and not makes_own(dev):
+        if dev.type in ("cuda", "xpu"):
+            raise AssertionError(f"Torch not compiled with {dev.type.upper()} enabled: there are no such devices here")
         raise RuntimeError(f"no memory can be allocated on {dev}: this build has no backend for '{dev.type}' devices")
     return kind.allocator
 

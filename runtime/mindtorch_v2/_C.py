@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from opschema import Schema
 from opschema import parse_schema as _parse_schema
 
 from . import _VF as _VariableFunctions  # noqa: F401, N811
-from . import _VF as _nn  # noqa: F401, N811
-from . import _core
+from . import _core, _settings
+from . import _nn_operators as _nn  # noqa: F401
 from ._autograd_internals import WeakTensorRef as _WeakTensorRef  # noqa: F401
 from ._autograd_internals import current_autograd_node as _current_autograd_node  # noqa: F401
 from ._autograd_internals import (
@@ -303,6 +304,21 @@ def _set_tracing_state(state: Any = None) -> None:
     from .jit._tracer import set_tracing_state
 
     set_tracing_state(state)
+
+
+has_lapack, has_mkl, has_openmp, has_spectral = (
+    getattr(_settings, name) for name in ("has_lapack", "has_mkl", "has_openmp", "has_spectral")
+)
+
+
+def _warn() -> None:
+    """Warns, for tests of what becomes of a warning."""
+    warnings.warn("Test message for TORCH_WARN", UserWarning, stacklevel=2)
+
+
+def _warn_deprecation() -> None:
+    """Warns of what is deprecated, for tests of what becomes of it."""
+    warnings.warn("Test message for TORCH_WARN_DEPRECATION", DeprecationWarning, stacklevel=2)
 
 
 def _get_mkldnn_enabled() -> bool:

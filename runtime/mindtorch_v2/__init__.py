@@ -125,6 +125,7 @@ inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 _LAZY = frozenset(
     [
         "_VF",
+        "__config__",
         "__future__",
         "_custom_op",
         "_custom_ops",
@@ -169,6 +170,7 @@ _LAZY = frozenset(
 _LAZY_NAMES = {
     "GradScaler": "amp",
     "_segment_reduce": "_composed",
+    "_tensor_classes": "_legacy_types",
     "autocast": "amp",
     "autocast_decrement_nesting": "amp",
     "autocast_increment_nesting": "amp",
@@ -222,6 +224,20 @@ _LAZY_NAMES = {
             "use_deterministic_algorithms",
         ),
         "_settings",
+    ),
+    **dict.fromkeys(
+        (
+            "_check",
+            "_check_index",
+            "_check_is_size",
+            "_check_not_implemented",
+            "_check_tensor_all",
+            "_check_tensor_all_with",
+            "_check_type",
+            "_check_value",
+            "_check_with",
+        ),
+        "_checks",
     ),
     **dict.fromkeys(
         (

@@ -18,6 +18,7 @@ from ._modes import stacks
 from ._numbers import PYTHON_TYPES, as_element
 from ._ops import ops
 from ._sequences import is_sequence, listed
+from ._settings import warn_once
 from ._storages import TypedStorage, bytes_for, view_of
 from .overrides import overridable
 
@@ -171,11 +172,10 @@ def normal(
     **options: Any,
 ) -> Tensor:
     """``torch.normal``: around ``mean`` and ``std`` wide; tensors tell the size, two numbers need one."""
-    if size is not None:
-        made = ops.aten.normal(float(mean), float(std), size, generator=generator, **options)
-    else:
-        made = ops.aten.normal(mean, std, generator=generator, **options)
-    return _finished(made if out is None else out.copy_(made), requires_grad)
+    if out is not None:
+        options["out"] = out
+    given = (mean, std) if size is None else (float(mean), float(std), size)
+    return _finished(ops.aten.normal(*given, generator=generator, **options), requires_grad)
 
 
 @names_wrong_types
@@ -321,10 +321,10 @@ def from_numpy(ndarray: Any) -> Tensor:
             "given numpy array strides not a multiple of the element byte size. Copy the numpy array first."
         )
     if not ndarray.flags.writeable:
-        warnings.warn(
-            "The given NumPy array is not writable: writing to the tensor is undefined. Copy the array first.",
-            UserWarning,
-            stacklevel=2,
+        warn_once(
+            "The given NumPy array is not writable, and there are no non-writable tensors: writing to the tensor is "
+            "undefined. Copy the array first.",
+            "read-only NumPy arrays",
         )
     strides = tuple(step // itemsize for step in steps)
     return _core.from_buffer(ndarray, ndarray.ctypes.data, ndarray.shape, strides, found)
@@ -364,10 +364,10 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
             f"actual buffer length ({view.nbytes} bytes)"
         )
     if view.readonly:
-        warnings.warn(
-            "The given buffer is not writable: writing to the tensor is undefined. Copy it first.",
-            UserWarning,
-            stacklevel=2,
+        warn_once(
+            "The given buffer is not writable, and there are no non-writable tensors: writing to the tensor is "
+            "undefined. Copy it first.",
+            "read-only buffers",
         )
     import numpy as np
 

@@ -1,6 +1,7 @@
 """``torch.FloatTensor`` and its kin: one class for each dtype, which makes tensors, and asks whether one is such.
 
-``isinstance(x, torch.FloatTensor)`` asks for the dtype and for the CPU; no tensor has such a class.
+``isinstance(x, torch.FloatTensor)`` asks for the dtype and for the CPU; no tensor has such a class. Those of
+``torch.cuda`` are there to be named.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 from . import _core
 from ._core import Size, Tensor, UntypedStorage
 from ._creation import empty, tensor
+from ._ops import ops
 from ._storages import TypedStorage
 from ._type_info import layout, strided
 
@@ -30,6 +32,7 @@ class tensortype(type):  # noqa: N801  (PyTorch's name)
     """The class of these classes."""
 
     dtype: Any
+    device_type: str
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> tensortype:
         if bases:
@@ -43,7 +46,12 @@ class tensortype(type):  # noqa: N801  (PyTorch's name)
 
     @property
     def is_cuda(cls) -> bool:
-        """False: these are of the CPU."""
+        """Whether it is one of ``torch.cuda``, of which there are no tensors."""
+        return cls.device_type == "cuda"
+
+    @property
+    def is_xpu(cls) -> bool:
+        """False: there are no classes of such devices."""
         return False
 
     @property
@@ -52,40 +60,73 @@ class tensortype(type):  # noqa: N801  (PyTorch's name)
         return False
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.is_cpu
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.device.type == cls.device_type
 
-    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
-        """Of sizes, a tensor whose values nobody has written; of data, a copy; of a tensor or a storage, its memory."""
-        if device is not None and _core.device(device).type != "cpu":
-            raise RuntimeError(
-                f"legacy constructor expects device type: cpu but device type: {_core.device(device).type} was passed"
-            )
-        if len(args) == 1 and not isinstance(args[0], Size):
-            return _of_one(cls, args[0])
-        return empty(_sizes(args[0] if args and isinstance(args[0], Size) else args or (0,)), dtype=cls.dtype)
+    def __call__(cls, *args: Any, **named: Any) -> Tensor:
+        """`legacy_new` on the CPU. Raises TypeError for a class of ``torch.cuda``."""
+        if cls.is_cuda:
+            raise _not_available(f"torch.cuda.{cls.__name__}")
+        return legacy_new(cls.dtype, _core.device("cpu"), *args, **named)
 
 
-def _of_one(cls: tensortype, given: Any) -> Tensor:
-    """What a class makes of one argument that is no shape. Raises TypeError for what it makes nothing of."""
+def legacy_new(dtype: Any, where: _core.device, *args: Any, device: Any = None, **named: Any) -> Tensor:
+    """Of sizes, a tensor whose values nobody has written; of data, a copy; of a tensor or a storage, its memory.
+
+    One of ``size``, ``data``, ``storage`` and ``other`` may be given by its name. Raises TypeError for what it makes
+    nothing of, RuntimeError for a ``device`` of another type than ``where``.
+    """
+    if device is not None and _core.device(device).type != where.type:
+        raise RuntimeError(
+            f"legacy constructor expects device type: {where.type} but device type: {_core.device(device).type} was "
+            "passed"
+        )
+    if "size" in named and len(named) == 1 and not args and isinstance(named["size"], Sequence):
+        return empty(_sizes(named["size"]), dtype=dtype, device=where)
+    given = args or tuple(named.values())
+    if (named and (args or len(named) > 1 or not named.keys() <= _NAMED)) or (len(args) > 1 and not _is_size(args[0])):
+        kinds = [*map(_kind, args), *(f"{name}={_kind(value)}" for name, value in named.items())]
+        raise TypeError(f"new() received an invalid combination of arguments - got ({', '.join(kinds)}): {_FORMS}")
+    if len(given) == 1 and not isinstance(given[0], Size):
+        return _of_one(dtype, where, given[0])
+    sizes = given[0] if given and isinstance(given[0], Size) else given or (0,)
+    return empty(_sizes(sizes), dtype=dtype, device=where)
+
+
+_NAMED = {"data", "storage", "other"}
+_FORMS = "expected sizes, or one storage, tensor, torch.Size or sequence of data, and a device"
+
+
+def _is_size(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value.dim() == 0 and not (value.is_floating_point() or value.is_complex())
+    return not isinstance(value, bool) and hasattr(type(value), "__index__")
+
+
+def _of_one(dtype: Any, where: _core.device, given: Any) -> Tensor:
+    """What is made of one argument that is no shape. Raises TypeError for what nothing is made of."""
     if isinstance(given, Tensor):
-        if given.dtype is not cls.dtype or not given.is_cpu:
+        if given.dtype is not dtype or given.device.type != where.type:
             raise TypeError(
-                f"expected a tensor of {cls.dtype} on cpu, got one of {given.dtype} on {given.device}; "
-                f"convert it with .to({cls.dtype})"
+                f"expected a tensor of {dtype} on {where.type}, got one of {given.dtype} on {given.device}; "
+                f"convert it with .to({dtype})"
             )
-        return given.detach()
+        shared: Tensor = ops.aten.alias(given)
+        return shared
     if isinstance(given, (UntypedStorage, TypedStorage)):
         untyped = given.untyped() if isinstance(given, TypedStorage) else given
-        made: Tensor = empty(0, dtype=cls.dtype).set_(untyped)
+        if isinstance(given, TypedStorage) and given.dtype is not dtype:
+            wanted, got = (_core.scalar_types[one.name] for one in (dtype, given.dtype))
+            raise RuntimeError(f"Expected a Storage of type {wanted} or an UntypedStorage, but got type {got}")
+        made: Tensor = empty(0, dtype=dtype, device=where).set_(untyped)
         return made
     if isinstance(given, str):
         raise TypeError("new(): invalid data type 'str'")
     listed = isinstance(given, Sequence) or (hasattr(given, "__len__") and hasattr(given, "__getitem__"))
     if not listed and not isinstance(given, bool) and hasattr(type(given), "__index__"):
-        return empty((operator.index(given),), dtype=cls.dtype)
+        return empty((operator.index(given),), dtype=dtype, device=where)
     if not listed:
         raise TypeError(f"new(): data must be a sequence (got {_named(type(given))})")
-    return tensor(given, dtype=cls.dtype)
+    return tensor(given, dtype=dtype, device=where)
 
 
 def _sizes(given: Sequence[Any]) -> tuple[int, ...]:
@@ -98,14 +139,24 @@ def _sizes(given: Sequence[Any]) -> tuple[int, ...]:
     return tuple(map(operator.index, given))
 
 
+def _kind(value: Any) -> str:
+    return _named(type(value))
+
+
 def _named(cls: type) -> str:
     return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
 
 
+def _not_available(name: str) -> TypeError:
+    return TypeError(f"type {name} not available. Torch not compiled with CUDA enabled.")
+
+
 def set_default_tensor_type(t: Any) -> None:
     """Makes the dtype of a class, or of one by its name, that of new tensors. Deprecated: `set_default_dtype`."""
-    name = t if isinstance(t, str) else f"torch.{getattr(t, '__name__', t)}"
+    name = t if isinstance(t, str) else f"{getattr(t, '__module__', '')}.{getattr(t, '__name__', t)}"
     found = _CLASSES.get(name.removeprefix("torch."))
+    if name.startswith("torch.cuda.") and name.removeprefix("torch.cuda.") in _CLASSES:
+        raise _not_available(name)
     if found is None or not name.startswith("torch."):
         raise TypeError(f"invalid type object: {t!r}; types are called torch.FloatTensor, torch.DoubleTensor, ...")
     if not found.is_floating_point:
@@ -119,5 +170,11 @@ def set_default_tensor_type(t: Any) -> None:
     _core.set_default_dtype(found)
 
 
-for _name, _dtype in _CLASSES.items():
-    globals()[_name] = tensortype(_name, (), {"dtype": _dtype, "__module__": "torch", "__slots__": ()})
+def _classes(module: str, device_type: str) -> dict[str, tensortype]:
+    kept = {"device_type": device_type, "__module__": module, "__slots__": ()}
+    return {name: tensortype(name, (), {"dtype": dtype, **kept}) for name, dtype in _CLASSES.items()}
+
+
+cuda_types = _classes("torch.cuda", "cuda")
+globals().update(_classes("torch", "cpu"))
+_tensor_classes = {*(globals()[_name] for _name in _CLASSES), *cuda_types.values()}

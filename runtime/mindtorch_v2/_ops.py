@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from . import _core
 from ._core import OpOverload, OpOverloadPacket, find_operator, register_operator, unregister_operator
+from ._frames import user_stacklevel
 from ._settings import warn_once
 
 __all__ = [
@@ -171,4 +172,4 @@ def older_form(name: str, factors: dict[str, object]) -> None:
     warn_once(f"This overload of {name} is deprecated: factors go by name, behind the tensors: {named}", "older forms")
 
 
-_core.hooks.fill(find_operator=find, find_packet=find_packet, older_form=older_form)
+_core.hooks.fill(find_operator=find, find_packet=find_packet, older_form=older_form, user_stacklevel=user_stacklevel)

@@ -3,6 +3,7 @@
 What is computed does not depend on them: kernels here give the same result for the same input in every run, and
 products of float32 matrices are computed in float32, so that a program that allows less gets more than it asked for.
 What tensors hold before anything is written depends on them: it is the same in every run where a program asks for it.
+Where PyTorch's CPU kernels make no such promise, a program that asks for it hears of it here as it does there.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from ._frames import user_stacklevel
 
 __all__ = [
+    "alert_not_deterministic",
     "are_deterministic_algorithms_enabled",
     "compiled_with_cxx11_abi",
     "fills_uninitialized_memory",
@@ -38,7 +40,8 @@ _PRECISIONS = ("highest", "high", "medium")
 
 @dataclass
 class _State:
-    deterministic: int = 0  # of `_MODES`
+    deterministic: bool = False
+    warn_only: bool = False  # where it is asked for, or was when it no longer is
     fill: bool = True  # what has no value yet, where results must be deterministic
     precision: str = "highest"
     warn_always: bool = False
@@ -58,22 +61,40 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
         if not isinstance(value, bool):
             given = type(value).__name__
             raise TypeError(f"_set_deterministic_algorithms(): argument {name} must be bool, not {given}")
-    _state.deterministic = (1 if warn_only else 2) if mode else 0
+    _state.deterministic, _state.warn_only = mode, warn_only
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """Whether `use_deterministic_algorithms` was asked for."""
-    return _state.deterministic > 0
+    return _state.deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether it was asked for with ``warn_only``."""
-    return _state.deterministic == 1
+    """Whether `use_deterministic_algorithms` was last called with ``warn_only``."""
+    return _state.warn_only
+
+
+def alert_not_deterministic(name: str) -> None:
+    """Says of what PyTorch has no deterministic implementation of that it has none, where a program asks for one.
+
+    Raises RuntimeError, or warns with ``warn_only``.
+    """
+    if not _state.deterministic:
+        return
+    asked = (
+        "use_deterministic_algorithms(True, warn_only=True)"
+        if _state.warn_only
+        else "use_deterministic_algorithms(True)"
+    )
+    message = f"{name} does not have a deterministic implementation, but you set 'torch.{asked}'."
+    if not _state.warn_only:
+        raise RuntimeError(f"{message} Turn it off for this operation, or use 'warn_only=True'.")
+    warnings.warn(message, UserWarning, stacklevel=user_stacklevel())
 
 
 def fills_uninitialized_memory() -> bool:
     """Whether memory without values (of ``empty``, ``resize_``, ...) is filled, by NaN or the largest number."""
-    return _state.deterministic > 0 and _state.fill
+    return _state.deterministic and _state.fill
 
 
 def is_filling_uninitialized_memory() -> bool:
@@ -100,12 +121,12 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
         debug_mode = _MODES[debug_mode]
     if debug_mode not in _MODES.values():
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
-    _state.deterministic = debug_mode
+    _state.deterministic, _state.warn_only = debug_mode > 0, debug_mode == 1
 
 
 def get_deterministic_debug_mode() -> int:
     """What `set_deterministic_debug_mode` takes: 0, 1 or 2."""
-    return _state.deterministic
+    return (1 if _state.warn_only else 2) if _state.deterministic else 0
 
 
 def get_float32_matmul_precision() -> str:

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from . import _core
 from ._core import Tensor, dtype
 from ._creation import tensor as make_tensor
+from ._legacy_types import legacy_new
 from ._ops import ops
 from ._storages import TypedStorage, typed_class
 from ._type_info import channels_last, channels_last_3d, contiguous_format, memory_format
@@ -20,22 +21,31 @@ __all__: list[str] = []
 
 # ---------------------------------------------------------------- a function of Python on every element
 def _on_elements(name: str, self: Tensor, others: Sequence[Tensor], function: Callable[..., Any]) -> Tensor:
-    if not callable(function):
-        raise TypeError(f"{name}(): argument must be a callable, not {type(function).__name__}")
     for other in (self, *others):
         if not isinstance(other, Tensor):
             raise TypeError(f"{name}(): expected Tensor, not {type(other).__name__}")
         if other.device.type != "cpu":
             raise TypeError(f"{name} is only implemented on CPU tensors")
-    if self.requires_grad:
-        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+        if other.requires_grad:
+            raise RuntimeError(
+                f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+            )
     if any(other.dtype is not self.dtype for other in others):
         raise TypeError(f"{name}(): expected tensors of {self.dtype}")
+    if not callable(function):
+        raise TypeError(f"{type(function).__name__!r} object is not callable")
     rows = [ops.aten.expand(other, self.shape).reshape(-1).tolist() for other in (self, *others)]
-    values = [function(*at) for at in zip(*rows, strict=True)]
+    values = [_element(function(*at), self.dtype) for at in zip(*rows, strict=True)]
     if values:
         ops.aten.copy_(self, make_tensor(values, dtype=self.dtype).reshape(self.shape))
     return self
+
+
+def _element(value: Any, dtype: dtype) -> Any:
+    """What a function gave for an element. Raises TypeError for what is no number."""
+    if not any(hasattr(type(value), method) for method in ("__index__", "__float__", "__complex__")):
+        raise TypeError(f"{type(value).__name__!r} object cannot be interpreted as an element of {dtype}")
+    return value
 
 
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
@@ -107,17 +117,9 @@ def _no_device(name: str, flags: str) -> Any:
 
 
 # ---------------------------------------------------------------- old names
-def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
-    """A tensor of self's dtype and device: of sizes, with what memory holds, a sequence's values, a tensor's."""
-    where = self.device if device is None else device
-    if not args:
-        return _core.alloc((0,), self.dtype, where)
-    first = args[0]
-    if len(args) == 1 and isinstance(first, Tensor):
-        return ops.aten.alias(ops.aten.detach(first))  # type: ignore[no-any-return]
-    if len(args) == 1 and isinstance(first, (list, tuple)) and not isinstance(first, _core.Size):
-        return make_tensor(first, dtype=self.dtype, device=where)
-    return _core.alloc(first if isinstance(first, _core.Size) else args, self.dtype, where)
+def new(self: Tensor, *args: Any, **named: Any) -> Tensor:
+    """`torch.FloatTensor` and its kin in self's dtype, on its device."""
+    return legacy_new(self.dtype, self.device, *args, **named)
 
 
 def resize(self: Tensor, *sizes: Any) -> Tensor:

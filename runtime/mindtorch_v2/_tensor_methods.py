@@ -45,6 +45,19 @@ def to(self: Tensor, *args: Any, **options: Any) -> Tensor:
         return result
 
 
+def parse_to(*args: Any, **options: Any) -> tuple[Device | None, DType | None, bool, memory_format | None]:
+    """Device, dtype, whether not to wait, and memory format of a call of ``Module.to``, None for what is not given.
+
+    Raises TypeError for what `to` does not take, RuntimeError for ``copy``, which is of tensors only.
+    """
+    dtype, device, copy, memory_format = _destination(args, options)
+    if copy or "copy" in options:
+        raise RuntimeError(".to() does not accept copy argument")
+    at = 1 if args and (isinstance(args[0], Tensor) or _is_dtype(args[0])) else 2  # of non_blocking
+    waits_not = options.get("non_blocking", args[at] if len(args) > at else False)
+    return None if device is None else Device(device), dtype, waits_not, memory_format
+
+
 def _lies_in(tensor: Tensor, wanted: memory_format | None) -> bool:
     """Whether a tensor need not be copied for its memory format's sake."""
     return wanted is None or wanted == "preserve_format" or wanted == _core.suggested_format(tensor)

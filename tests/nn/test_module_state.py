@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
+import torch
 
+import mindtorch_v2
 from tests.runtime.both import agree
 
 
@@ -159,3 +162,15 @@ def test_a_conversion_is_no_change_in_place() -> None:
         return same, layer.weight._version - before, layer.weight.grad.tolist()
 
     agree(case)
+
+
+@pytest.mark.parametrize("t", [mindtorch_v2, torch], ids=["ours", "pytorch"])
+def test_what_older_versions_did_not_keep_may_lack(t: Any) -> None:
+    parts = t.nn.ParameterList([t.nn.Parameter(t.ones(2))])
+    parts.register_forward_pre_hook(lambda module, args: None)
+    del parts._forward_pre_hooks, parts._state_dict_hooks, parts._load_state_dict_pre_hooks
+    del parts._non_persistent_buffers_set
+    loaded = pickle.loads(pickle.dumps(parts))
+    assert not loaded._forward_pre_hooks
+    loaded.register_buffer("kept", t.ones(1), persistent=False)
+    assert list(loaded.state_dict()) == ["0"]

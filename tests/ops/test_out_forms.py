@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch as pytorch
 
+import mindtorch_v2 as ours
 from tests.runtime.both import agree, agree_or_raise
 
 CALLS: dict[str, Callable[[Any], Any]] = {
@@ -145,3 +148,52 @@ def test_words_are_arguments() -> None:
         )
 
     agree(case)
+
+
+@pytest.mark.parametrize("t", [ours, pytorch], ids=["ours", "pytorch"])
+def test_what_is_resized_gets_the_order_of_the_result(t):
+    x = t.ones(1, 2, 3, 6)[..., ::2]
+    for order in itertools.permutations(range(4)):
+        turned = x.permute(order)
+        for function, given in ((t.add, (turned, turned)), (t.exp, (turned,))):
+            assert function(*given, out=t.empty(0)).stride() == function(*given).stride()
+            rows = t.empty(turned.shape)
+            assert function(*given, out=rows).stride() == t.empty(turned.shape).stride()
+
+
+@pytest.mark.parametrize("t", [ours, pytorch], ids=["ours", "pytorch"])
+def test_sizes_of_one_keep_their_strides_beside_other_shapes(t):
+    x = t.rand(10, 3, 1, 1).to(memory_format=t.channels_last)
+    y = t.rand(3, 1, 1)
+    for result in (x + y, y + x, x * 5, x == 1, x / 2, x % 2, t.maximum(x, t.tensor(1.0))):
+        assert result.stride() == x.stride() == (3, 1, 3, 3)
+    assert x.exp().stride() == x.sigmoid().stride() == (3, 1, 1, 1)
+
+
+@pytest.mark.parametrize("t", [ours, pytorch], ids=["ours", "pytorch"])
+def test_upsampled_into_other_dtypes_and_orders(t):
+    x = t.ones(1, 3, 4, 4)
+    out = t.empty(1, 3, 8, 8).contiguous(memory_format=t.channels_last)
+    t._C._nn.upsample_nearest2d(x, (8, 8), out=out)
+    assert out.is_contiguous(memory_format=t.channels_last)
+    with pytest.raises(RuntimeError, match=r"(?i)Expected out tensor to have dtype float, but got double instead"):
+        t._C._nn.upsample_nearest2d(x, (8, 8), out=t.empty(1, 3, 8, 8, dtype=t.float64))
+
+
+@pytest.mark.parametrize("t", [ours, pytorch], ids=["ours", "pytorch"])
+def test_random_numbers_into_tensors(t):
+    t.manual_seed(0)
+    for dtype in (t.int32, t.uint8, t.bool, t.float64):
+        drawn = t.bernoulli(t.full((20,), 0.5), out=t.full((20,), 2, dtype=dtype))
+        assert drawn.dtype is dtype
+        assert set(drawn.tolist()) == {0, 1}
+    assert t.bernoulli(t.ones(3), out=t.ones(4)).tolist() == [1, 1, 1]
+    for given in ((t.ones(2, 3), t.ones(2, 3)), (t.ones(2, 3), 1.0), (0.0, t.ones(2, 3)), (0.0, 1.0, (2, 3))):
+        assert t.normal(*given, out=t.empty(2, 3)).shape == (2, 3)
+    for given in ((t.ones(2, 3), t.ones(2, 1)), (t.ones(2, 3), 1.0), (0.0, t.ones(2, 3))):
+        with pytest.warns(UserWarning, match="in a future PyTorch release outputs will not be resized unless"):
+            assert t.normal(*given, out=t.empty(3)).shape == (2, 3)
+
+
+def test_copy_is_no_function_of_the_top_level():
+    assert hasattr(ours, "copy") is hasattr(pytorch, "copy") is False

@@ -194,7 +194,7 @@ def test_operators_that_a_program_defines_are_checked_where_they_say_so() -> Non
         with pytest.raises(RuntimeError, match=said):
             call()
     assert len(ran) == 5
-    with pytest.raises(ValueError, match="overlap_check must be of Internal, Partial, Full, got 'Some'"):
+    with pytest.raises(ValueError, match="overlap_check must be of Internal, Partial, Full, Expanded, got 'Some'"):
         lib.define("wrong(Tensor(a!) x) -> ()", overlap_check=("Some",))
 
 

@@ -259,6 +259,8 @@ def test_grids_of_affine_maps(size: tuple[int, ...], align: bool) -> None:
 REFUSED: dict[str, Callable[[Any], Any]] = {
     "a size and a factor": lambda t: t.nn.functional.interpolate(t.ones(1, 1, 4, 4), 3, 2),
     "no size": lambda t: t.nn.functional.interpolate(t.ones(1, 1, 4, 4)),
+    "a size that is no integer": lambda t: t.nn.functional.interpolate(t.ones(1, 1, 4), (4.0,)),
+    "a tensor that is no integer": lambda t: t.nn.functional.interpolate(t.ones(1, 1, 4), (t.tensor(4.0),)),
     "a mode of lines": lambda t: t.nn.functional.interpolate(t.ones(1, 1, 4, 4), 3, mode="linear"),
     "corners of the nearest": lambda t: t.nn.functional.interpolate(t.ones(1, 1, 4, 4), 3, align_corners=True),
     "three sizes": lambda t: t.nn.functional.interpolate(t.ones(1, 1, 4, 4), (1, 2, 3)),

@@ -427,3 +427,95 @@ def test_a_kernel_registered_before_autocast_was_ever_on(kernel: str, child_env:
         command = [sys.executable, "-c", REGISTERED_FIRST, name, kernel]
         said.append(subprocess.run(command, env=child_env, capture_output=True, text=True, check=True).stdout)
     assert said[1] == said[0]
+
+
+# ---------------------------------------------------------------- what the scaler is made of
+@pytest.mark.parametrize("bad", [None, math.inf, math.nan])
+def test_gradients_without_their_scale(bad: float | None) -> None:
+    def unscaled(t: Any) -> Any:
+        grads = [t.full((2, 3), 4.0), t.full((3, 4), 4.0)[:, :2], t.full((2,), 3.0, dtype=t.bfloat16)]
+        if bad is not None:
+            grads[1][0, 0] = bad
+        found = t.zeros(1)
+        t._amp_foreach_non_finite_check_and_unscale_(grads, found, t.full((1,), 0.25))
+        return found, *([g.float() for g in grads] if bad is None else ())
+
+    agree(unscaled)
+
+
+@pytest.mark.parametrize("found", [0.0, 1.0, -1.0, math.nan])
+@pytest.mark.parametrize("scale", [4.0, 3e38])
+def test_the_scale_after_steps(found: float, scale: float) -> None:
+    def updated(t: Any) -> Any:
+        given = t.full((1,), scale), t.zeros(1, dtype=t.int32)
+        seen = []
+        for _ in range(3):
+            assert t._amp_update_scale_(*given, t.full((1,), found), 2.0, 0.25, 2) is given[0]
+            seen += [x.clone() for x in given]
+        return seen
+
+    agree(updated)
+
+
+def test_what_they_refuse() -> None:
+    def unscale(t: Any, grad: Any, found: Any, inverse: Any) -> Any:
+        return t._amp_foreach_non_finite_check_and_unscale_([grad], found, inverse)
+
+    one = "must be a 1-element tensor."
+    agree(lambda t: unscale(t, t.ones(2), t.zeros(2), t.ones(1)), quoted=f"found_inf {one}")
+    agree(lambda t: unscale(t, t.ones(2), t.zeros(1), t.ones(2)), quoted=f"inv_scale {one}")
+    agree(lambda t: unscale(t, t.ones(2), t.zeros(1).double(), t.ones(1)), quoted="found_inf must be a float tensor.")
+    agree(lambda t: unscale(t, t.ones(2).int(), t.zeros(1), t.ones(1)), quoted="not implemented for 'Int'")
+    update = lambda t, scale, count: t._amp_update_scale_(scale, count, t.zeros(1), 2.0, 0.5, 1)  # noqa: E731
+    agree(lambda t: update(t, t.ones(2), t.zeros(1).int()), quoted=f"current_scale {one}")
+    agree(lambda t: update(t, t.ones(1), t.zeros(1)), quoted="growth_tracker must be an int tensor.")
+
+
+def scaling_optimizer(t: Any, seen: list[Any], takes_scaler: bool) -> Any:
+    class Optimizer(t.optim.Optimizer):  # type: ignore[misc]
+        _step_supports_amp_scaling = True
+
+        def __init__(self, params: Any) -> None:
+            super().__init__(params, {})
+
+        def step(self, closure: Any = None) -> None:
+            seen.append((self.grad_scale if self.grad_scale is None else self.grad_scale.item(), self.found_inf.item()))
+
+    class Told(Optimizer):  # type: ignore[misc, valid-type]
+        def step(self, closure: Any = None, *, grad_scaler: Any = None) -> None:
+            seen.append((isinstance(grad_scaler, t.amp.GradScaler), hasattr(self, "grad_scale")))
+
+    return Told if takes_scaler else Optimizer
+
+
+@pytest.mark.parametrize("t", [mindtorch_v2, torch], ids=["ours", "pytorch"])
+def test_optimizers_that_scale_for_themselves(t: Any) -> None:
+    seen: list[Any] = []
+    x = t.ones(2, requires_grad=True)
+    plain, told = (scaling_optimizer(t, seen, takes)([x]) for takes in (False, True))
+    scaler = t.amp.GradScaler("cpu", init_scale=2.0)
+    scaler.scale((x * 3).sum()).backward()
+    scaler.step(plain)
+    with pytest.warns(FutureWarning, match="GradScaler is going to stop passing itself"):
+        scaler.step(told)
+    scaler.update()
+    x.grad[0] = math.inf
+    scaler.unscale_(plain)
+    scaler.step(plain)
+    assert seen == [(2.0, 0.0), (True, False), (None, 1.0)]
+    assert not hasattr(plain, "grad_scale")
+
+
+@pytest.mark.parametrize("t", [mindtorch_v2, torch], ids=["ours", "pytorch"])
+def test_the_older_names_of_the_cpu(t: Any) -> None:
+    with pytest.warns(FutureWarning, match=r"`torch.cpu.amp.GradScaler\(args...\)` is deprecated"):
+        assert isinstance(t.cpu.amp.GradScaler(init_scale=2.0), t.amp.GradScaler)
+    with pytest.warns(FutureWarning, match=r"`torch.cpu.amp.autocast\(args...\)` is deprecated"):
+        cast = t.cpu.amp.autocast()
+    with cast:
+        assert dtype(t.mm(t.ones(1, 1), t.ones(1, 1))) == "bfloat16"
+
+
+def test_a_scaler_with_states_of_optimizers_is_as_new_when_it_is_copied() -> None:
+    copied = pickle.loads(pickle.dumps(mindtorch_v2.amp.GradScaler("cpu")))
+    assert copied._per_optimizer_states["new"] == mindtorch_v2.amp.grad_scaler._refresh_per_optimizer_state()

@@ -59,7 +59,7 @@ except RuntimeError as error:
     assert "Expected one of cpu, cuda, mps, npu, tile, meta device type" in str(error)
 try:
     torch.zeros(2, device="cuda")
-except (RuntimeError, NotImplementedError) as error:
+except AssertionError as error:
     print(error)
 del there
 assert not blocks
@@ -69,7 +69,7 @@ assert not blocks
 def test_a_device_type_from_outside() -> None:
     done = subprocess.run([sys.executable, "-c", FROM_OUTSIDE], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert "cuda" in done.stdout
+    assert "Torch not compiled with CUDA enabled" in done.stdout
 
 
 def test_every_device_type_stands_once_and_its_keys_follow() -> None:

@@ -109,3 +109,44 @@ def test_the_generator_stays_as_it_is(torch: Any) -> None:
     assert torch.rand(4).tolist() == expected
     torch.manual_seed(42)
     assert seeded.tolist() == torch.rand(4).tolist()
+
+
+ALERTS = [
+    lambda t: t.zeros(3).put_(t.tensor([0, 0]), t.tensor([1.0, 2.0])),
+    lambda t: t.zeros(3).put(t.tensor([0, 0]), t.tensor([1.0, 2.0])),
+    lambda t: t.nn.MaxUnpool1d(3, 1)(t.ones(1, 1, 7), t.zeros(1, 1, 7, dtype=t.int64)),
+    lambda t: t.nn.MaxUnpool2d(3, 1)(t.ones(1, 1, 7, 7), t.zeros(1, 1, 7, 7, dtype=t.int64)),
+    lambda t: t.nn.MaxUnpool3d(3, 1)(t.ones(1, 1, 7, 7, 7), t.zeros(1, 1, 7, 7, 7, dtype=t.int64)),
+]
+
+
+@pytest.mark.parametrize("call", ALERTS)
+def test_what_pytorch_has_no_deterministic_implementation_of(torch, call):
+    said = "(put_|max_unpooling.d_forward_out) does not have a deterministic implementation"
+    with pytest.raises(RuntimeError, match=said):
+        call(torch)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    with pytest.warns(UserWarning, match=said):
+        call(torch)
+    torch.use_deterministic_algorithms(False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        call(torch)
+
+
+def test_additions_are_no_such_thing(torch):
+    assert torch.zeros(3).put_(torch.tensor([0, 0]), torch.tensor([1.0, 2.0]), accumulate=True).tolist() == [3, 0, 0]
+
+
+def test_warn_only_is_remembered(torch):
+    seen = []
+    for mode, warn_only in ((True, True), (False, True), (True, False), (False, False)):
+        torch.use_deterministic_algorithms(mode, warn_only=warn_only)
+        flags = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+        assert flags == (mode, warn_only)
+        seen.append(torch.get_deterministic_debug_mode())
+    assert seen == [1, 0, 2, 0]
+    torch.set_deterministic_debug_mode(1)
+    assert torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.set_deterministic_debug_mode(0)
+    assert not torch.is_deterministic_algorithms_warn_only_enabled()

@@ -8,6 +8,7 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -169,3 +170,80 @@ def test_the_version_compares_as_one() -> None:
         assert version == "2.13+x"
         assert t.__version__ >= (2, 1)
         assert t.version.cuda is None
+
+
+# ---------------------------------------------------------------- functions of Python on elements
+ON_ELEMENTS = {
+    "apply_ of text": lambda t: t.arange(3).apply_(lambda k: "str"),
+    "apply_ of nothing": lambda t: t.arange(3).apply_(lambda k: None),
+    "apply_ of no function": lambda t: t.arange(3).apply_("str"),
+    "apply_ with a gradient": lambda t: t.ones(2, requires_grad=True).apply_(lambda k: k),
+    "map_ of no function": lambda t: t.ones(2).map_(t.ones(2), "str"),
+    "map_ of another dtype": lambda t: t.ones(2).map_(t.ones(2).int(), lambda a, b: a),
+    "map_ by what needs a gradient": lambda t: t.ones(2).map_(t.ones(2, requires_grad=True), lambda a, b: a),
+    "map2_ by what needs a gradient": lambda t: t.ones(2).map2_(
+        t.ones(2), t.ones(2, requires_grad=True), lambda a, b, c: a
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ON_ELEMENTS)
+def test_what_a_function_on_elements_refuses(name: str) -> None:
+    agree_or_raise(ON_ELEMENTS[name])
+    with pytest.raises((TypeError, RuntimeError)):
+        ON_ELEMENTS[name](mindtorch_v2)
+
+
+def test_no_function_is_said_not_to_be_callable() -> None:
+    agree(lambda t: t.ones(2).map_(t.ones(2), "str"), quoted="'str' object is not callable")
+
+
+def test_how_calls_of_to_are_read() -> None:
+    def read(*args: Any, **named: Any) -> Any:
+        return lambda t: [
+            None if part is None else part if isinstance(part, bool) else str(part)
+            for part in t._C._nn._parse_to(*(a(t) for a in args), **{k: v(t) for k, v in named.items()})
+        ]
+
+    agree(read())
+    agree(read(memory_format=lambda t: t.contiguous_format))
+    agree(read(lambda t: "cpu", lambda t: t.float64))
+    agree(read(lambda t: "cpu", lambda t: t.float64, lambda t: True))
+    agree(read(lambda t: t.float16, non_blocking=lambda t: True))
+    agree(read(lambda t: t.ones(2)))
+    agree(read(lambda t: t.float32, copy=lambda t: True), quoted=".to() does not accept copy argument")
+
+
+def test_warnings_for_tests_of_warnings() -> None:
+    for t in (mindtorch_v2, torch):
+        with pytest.warns(UserWarning, match="Test message for TORCH_WARN"):
+            t._C._warn()
+        with pytest.warns(DeprecationWarning, match="Test message for TORCH_WARN_DEPRECATION"):
+            t._C._warn_deprecation()
+        assert t._C.has_lapack is True
+
+
+def test_what_kernels_were_built_with() -> None:
+    config = mindtorch_v2.__config__
+    assert "-O3" in config._cxx_flags().split()
+    assert config._cxx_flags() in config.show()
+    assert f"get_num_threads() : {mindtorch_v2.get_num_threads()}\n" in config.parallel_info()
+
+
+@pytest.mark.parametrize("t", [mindtorch_v2, torch], ids=["ours", "pytorch"])
+def test_memory_that_is_read_only_is_warned_of_once_or_always(t: Any) -> None:
+    array = np.arange(3)
+    array.flags.writeable = False
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        t.set_warn_always(True)
+        for _ in range(2):
+            t.from_numpy(array)
+            t.frombuffer(b"abcd", dtype=t.uint8)
+        t.set_warn_always(False)
+        always = len(caught)
+        for _ in range(3):
+            t.from_numpy(array)
+    assert all("non-writable tensors" in str(warning.message) for warning in caught)
+    assert always == 4
+    assert len(caught) - always <= 1

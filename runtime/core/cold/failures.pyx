@@ -169,7 +169,11 @@ cdef str index_out_of_range(OpOverload op, Bound* bound):
         size = self.size(dim) if self.dim() else 1
         for wrong in index.reshape((-1,)).tolist():
             if not 0 <= wrong < size:
-                return f"index {wrong} is out of bounds for dimension {dim % max(self.dim(), 1)} with size {size}"
+                said = f"index {wrong} is out of bounds for dimension {dim % max(self.dim(), 1)} with size {size}"
+                if op._schema.name != "index_select":
+                    return said
+                return f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}" if self.dim() > 1 \
+                    else f"index out of range in self: {said}"
     return f"{op.sig.qualname}: index out of range: {listed_shapes(op, bound)}"
 
 

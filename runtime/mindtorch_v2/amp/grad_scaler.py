@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import inspect
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sized
@@ -25,7 +26,7 @@ class OptState(enum.Enum):
     STEPPED = 2
 
 
-def _fresh_state() -> dict[str, Any]:
+def _refresh_per_optimizer_state() -> dict[str, Any]:
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
@@ -62,7 +63,7 @@ class GradScaler:
         self._growth_interval = growth_interval
         self._scale: Tensor | None = None  # made with the first `scale`, where the outputs are
         self._growth_tracker: Tensor | None = None
-        self._per_optimizer_states: dict[int, dict[str, Any]] = defaultdict(_fresh_state)
+        self._per_optimizer_states: dict[int, dict[str, Any]] = defaultdict(_refresh_per_optimizer_state)
 
     def scale(self, outputs: Any) -> Any:
         """A tensor, or a list, tuple or other iterable of tensors, times the scale.
@@ -96,13 +97,41 @@ class GradScaler:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        state["found_inf_per_device"] = _unscale(optimizer, scale.double().reciprocal().float())
+        inverse, found = scale.double().reciprocal().float(), _number(0.0, "float32", scale.device)
+        state["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, found, False)
         state["stage"] = OptState.UNSCALED
+
+    def _unscale_grads_(
+        self, optimizer: Any, inv_scale: Tensor, found_inf: Tensor, allow_fp16: bool
+    ) -> dict[device, Tensor]:
+        """Multiplies an optimiser's gradients; {device: 1.0 where one was inf or NaN, else what ``found_inf`` is}."""
+        grads: dict[device, list[Tensor]] = {}
+        for grad in (p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None):
+            if not allow_fp16 and grad.dtype is dtypes["float16"]:
+                raise ValueError("Attempting to unscale FP16 gradients.")
+            grads.setdefault(grad.device, []).append(grad)
+        found = {}
+        with no_grad():
+            for where, there in grads.items():
+                found[where] = found_inf.to(where, copy=True)
+                ops.aten._amp_foreach_non_finite_check_and_unscale_(there, found[where], inv_scale.to(where))
+        return found
+
+    def _check_inf_per_device(self, optimizer: Any) -> dict[device, Tensor]:
+        """As `_unscale_grads_` without a scale: where gradients are inf or NaN is looked for, and kept."""
+        scale = self._require_scale("_check_inf_per_device")
+        one, found = _number(1.0, "float32", scale.device), _number(0.0, "float32", scale.device)
+        seen = self._unscale_grads_(optimizer, one, found, True)
+        self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = seen
+        return seen
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """``optimizer.step(*args, **kwargs)`` and its result, unless the unscaled gradients hold inf or NaN.
 
-        Raises RuntimeError the second time before `update`, and for a closure.
+        An optimiser whose ``_step_supports_amp_scaling`` is true scales for itself: it steps always, and finds the
+        scale in ``grad_scale`` (None where the gradients are unscaled already) and whether there was inf or NaN in
+        ``found_inf``, or gets the scaler where its ``step`` takes ``grad_scaler``, which warns. Raises RuntimeError the
+        second time before `update`, and for a closure.
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -112,6 +141,10 @@ class GradScaler:
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
+            result = self._step_that_scales(optimizer, state, args, kwargs)
+            state["stage"] = OptState.STEPPED
+            return result
         if state["stage"] is OptState.READY:
             self.unscale_(optimizer)
         found = state["found_inf_per_device"].values()
@@ -120,6 +153,27 @@ class GradScaler:
         result = None if any(flag.item() for flag in found) else optimizer.step(*args, **kwargs)
         state["stage"] = OptState.STEPPED
         return result
+
+    def _step_that_scales(
+        self, optimizer: Any, state: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        if "grad_scaler" in inspect.signature(optimizer.step).parameters:
+            warnings.warn(
+                "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer, which finds "
+                "what it needs in its attributes grad_scale and found_inf.",
+                FutureWarning,
+                stacklevel=3,
+            )
+            return optimizer.step(*args, **kwargs, grad_scaler=self)
+        if state["stage"] is OptState.READY:
+            self._check_inf_per_device(optimizer)
+        scale = self._require_scale("step")
+        optimizer.grad_scale = None if state["stage"] is OptState.UNSCALED else scale
+        optimizer.found_inf = sum(flag.to(scale.device) for flag in state["found_inf_per_device"].values())
+        try:
+            return optimizer.step(*args, **kwargs)
+        finally:
+            del optimizer.grad_scale, optimizer.found_inf
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
         """Adapts the scale to what the steps since the last call found, or sets it to ``new_scale``."""
@@ -134,8 +188,15 @@ class GradScaler:
             ]
             if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
-            _adapt(scale, self._require_tracker(), self, any(flag.item() for flag in found))
-        self._per_optimizer_states = defaultdict(_fresh_state)
+            ops.aten._amp_update_scale_(
+                scale,
+                self._require_tracker(),
+                sum(flag.to(scale.device) for flag in found),
+                self._growth_factor,
+                self._backoff_factor,
+                self._growth_interval,
+            )
+        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
     def get_scale(self) -> float:
         """The scale; 1.0 where scaling is disabled."""
@@ -226,35 +287,6 @@ class GradScaler:
         if self._growth_tracker is None:
             raise AssertionError(f"Attempted update but _growth_tracker is None.  {_NOT_SCALED}")
         return self._growth_tracker
-
-
-def _adapt(scale: Tensor, tracker: Tensor, scaler: GradScaler, found_inf: bool) -> None:
-    """Changes the scale and the count of steps since it last changed, by whether a step was left out."""
-    if found_inf:
-        scale.mul_(scaler.get_backoff_factor())
-        tracker.fill_(0)
-    elif tracker.item() + 1 < scaler.get_growth_interval():
-        tracker.add_(1)
-    else:
-        grown = scale * scaler.get_growth_factor()
-        if bool(grown.isfinite().item()):
-            scale.copy_(grown)
-        tracker.fill_(0)
-
-
-def _unscale(optimizer: Any, inverse_scale: Tensor) -> dict[device, Tensor]:
-    """Multiplies an optimiser's gradients; {device: 1.0 where one was inf or NaN, else 0.0}."""
-    grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-    if any(grad.dtype is dtypes["float16"] for grad in grads):
-        raise ValueError("Attempting to unscale FP16 gradients.")
-    found: dict[device, Tensor] = {}
-    with no_grad():
-        for grad in grads:
-            flag = found.setdefault(grad.device, _number(0.0, "float32", grad.device))
-            if not bool(grad.isfinite().all().item()):
-                flag.fill_(1.0)
-            grad.mul_(inverse_scale.to(grad.device))
-    return found
 
 
 def _number(value: float, dtype: str, where: device) -> Tensor:

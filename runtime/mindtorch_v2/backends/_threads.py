@@ -19,7 +19,8 @@ _INT = 2**31  # what the C type of a number of threads does not hold
 def kernel_library() -> ctypes.CDLL:
     """The library of the CPU kernels. It lies beside the compiled core, which in an editable install is not here."""
     library = ctypes.CDLL(str(Path(_core.__file__).parent / "lib" / "libmindtorch_cpu.so"))
-    library.mt_cpu_capability.restype = ctypes.c_char_p
+    for text in (library.mt_cpu_capability, library.mt_compiler, library.mt_cxx_flags):
+        text.restype = ctypes.c_char_p
     library.mt_get_num_threads.restype = ctypes.c_int64
     library.mt_set_num_threads.argtypes = (ctypes.c_int64,)
     return library

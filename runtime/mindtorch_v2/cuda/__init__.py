@@ -6,11 +6,13 @@ raises AssertionError, as PyTorch does where it was built without CUDA.
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from .._core import OutOfMemoryError, Tensor
+from .._legacy_types import cuda_types
 
 __all__ = [
     "Event",
@@ -66,6 +68,7 @@ __all__ = [
     "synchronize",
 ]
 
+globals().update(cuda_types)  # FloatTensor and its kin
 default_generators: tuple[Any, ...] = ()
 has_half, has_magma = True, False
 
@@ -299,3 +302,11 @@ def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
     """Sets all generators' states. Raises AssertionError where there is a state for one."""
     if list(new_states):
         _refuse()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "amp":
+        from .amp import __name__ as found
+
+        return sys.modules[found]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -68,3 +68,10 @@ def moved(array: Any, target: dtype) -> Tensor:
     if result.numel():
         bits(result)[...] = array
     return result
+
+
+def written_once(tensor: Tensor) -> Tensor:
+    """The tensor with a size of 1 along each dimension that it is expanded along: a place for each element."""
+    own = [size if step else min(size, 1) for size, step in zip(tensor.shape, tensor.stride(), strict=True)]
+    result: Tensor = tensor if own == list(tensor.shape) else tensor.as_strided(own, tensor.stride())
+    return result

@@ -7,6 +7,7 @@ from typing import Any
 
 from .._core import Tensor
 from .._ops import ops
+from ._arrays import written_once
 from .reduction import wrap_dim
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "mish",
     "mish_backward",
     "prelu",
+    "threshold_",
 ]
 
 
@@ -55,6 +57,13 @@ def mish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     bent = ops.aten.softplus(x).tanh()
     result: Tensor = (grad * (bent + x * x.sigmoid() * (1 - bent * bent))).to(self.dtype)
     return result
+
+
+def threshold_(self: Tensor, threshold: float, value: float) -> Tensor:
+    """Puts a number where x is not above a threshold: of elements in one place, all the same one."""
+    once = written_once(self)
+    once.masked_fill_(once <= threshold, value)
+    return self
 
 
 def gelu_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

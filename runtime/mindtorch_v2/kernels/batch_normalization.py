@@ -19,12 +19,13 @@ from ._normalizing import (
     check_mask,
     check_shape,
     check_vectors,
+    kept_dtype,
     normalized,
     numbers_as_tensor,
     numbers_of,
 )
 from .group_normalization import affine, as_planes, channel_gradients, moments, of_channels, plane_sums
-from .reduction import written
+from .reduction import wrap_dim, written
 
 _U8 = _core.dtypes["uint8"]
 _FUNCTIONALIZE = _core.key_mask("Functionalize")
@@ -94,14 +95,9 @@ def native_batch_norm(
         return out, save_mean.zero_(), save_invstd.zero_()
     x = as_planes(input, n, c, size)
     if training:
-        means, squares = moments(x, n, c)
-        center = means.mean(0)
-        total = squares.sum(0) + size * ((means - center) ** 2).sum(0)
+        center, total = _seen(x, n, c, size, running_mean, running_var, momentum)
         # As PyTorch's: what does not vary is divided by nothing, be there an eps or not.
         root = np.where((total == 0) & (eps == 0), 0.0, inverse_root(total / (n * size), eps))
-        _move(running_mean, center, momentum)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            _move(running_var, total / (n * size - 1), momentum)
         save_mean, save_invstd = numbers_as_tensor(center, save_mean.dtype), numbers_as_tensor(root, save_invstd.dtype)
     else:
         center = of_channels(running_mean, 0.0, c)
@@ -109,6 +105,42 @@ def native_batch_norm(
     of_planes = (center, root * of_channels(weight, 1.0, c), of_channels(bias, 0.0, c))
     result = affine(x, [np.broadcast_to(a, (n, c)) for a in of_planes], out)
     return result, save_mean, save_invstd
+
+
+def _seen(
+    x: Tensor, n: int, c: int, size: int, running_mean: Tensor | None, running_var: Tensor | None, momentum: float
+) -> tuple[Any, Any]:
+    """Of planes the channels' means, and sums of squared distances from them; running statistics move towards these."""
+    import numpy as np
+
+    means, squares = moments(x, n, c)
+    center = means.mean(0)
+    total = squares.sum(0) + size * ((means - center) ** 2).sum(0)
+    _move(running_mean, center, momentum)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        _move(running_var, total / (n * size - 1), momentum)
+    return center, total
+
+
+def batch_norm_update_stats_fake(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float
+) -> tuple[Tensor, Tensor]:
+    """What `batch_norm_update_stats` refuses; a number for each channel."""
+    check_dtypes("batch_norm_update_stats", input, running_mean, running_var)
+    wrap_dim(1, input.dim())
+    if not input.numel():
+        raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(input.shape)}")
+    return native_batch_norm_fake(input, None, None, running_mean, running_var, True, momentum, 0.0)[1:]
+
+
+def batch_norm_update_stats(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float
+) -> tuple[Tensor, Tensor]:
+    """The channels' means and variances, towards which running statistics move, the variance's without bias."""
+    save_mean, save_var = batch_norm_update_stats_fake(input, running_mean, running_var, momentum)
+    n, c, size = _sizes(input)
+    center, total = _seen(as_planes(input, n, c, size), n, c, size, running_mean, running_var, momentum)
+    return numbers_as_tensor(center, save_mean.dtype), numbers_as_tensor(total / (n * size), save_var.dtype)
 
 
 def _move(running: Tensor | None, seen: Any, momentum: float) -> None:
@@ -435,6 +467,50 @@ def no_stats_gradient(ctx: Any, grad: Tensor | None, *_of_statistics: Tensor | N
 def no_training_gradient(ctx: Any, grad: Tensor | None, *_of_statistics: Tensor | None) -> tuple[Any, ...]:
     """As `native_batch_norm_gradient`, of seven arguments."""
     return _gradient(ctx, grad, 7)
+
+
+# ---------------------------------------------------------------- tangents
+def native_batch_norm_tangent(inputs: tuple[Any, ...], tangents: tuple[Any, ...], output: Any) -> tuple[Any, ...]:
+    """The tangent of the output. Raises RuntimeError where running statistics that are used have tangents, too."""
+    *given, training, _momentum, eps = inputs
+    return _tangent(tuple(given), tangents, training, eps)
+
+
+def no_training_tangent(inputs: tuple[Any, ...], tangents: tuple[Any, ...], output: Any) -> tuple[Any, ...]:
+    """As `native_batch_norm_tangent`, by the running statistics."""
+    *given, _momentum, eps = inputs
+    return _tangent(tuple(given), tangents, False, eps)
+
+
+def _tangent(given: tuple[Any, ...], tangents: tuple[Any, ...], training: bool, eps: float) -> tuple[Any, ...]:
+    input, weight, _, running_mean, running_var = given
+    of_input, of_weight, of_bias, *of_running = tangents[:5]
+    if of_input is None and of_weight is None and of_bias is None:
+        return None, None, None
+    if not training and any(t is not None for t in of_running):
+        raise RuntimeError(
+            "batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined"
+        )
+    x = input.to(kept_dtype(input))
+    dims = [d for d in range(x.dim()) if d != 1]
+    if training:
+        mean = x.mean(dims, True)
+        var = (x - mean).square().mean(dims, True)
+    else:
+        mean, var = (_per_channel(t.to(x.dtype), x) for t in (running_mean, running_var))
+    root = (var + eps).rsqrt()
+    normal = (x - mean) * root
+    found = ops.aten.zeros_like(x)
+    if of_input is not None:
+        moved = of_input.to(x.dtype)
+        if training:
+            moved = moved - moved.mean(dims, True) - normal * (normal * moved).mean(dims, True)
+        found = moved * root if weight is None else moved * root * _per_channel(weight, x)
+    if of_weight is not None:
+        found = found + normal * _per_channel(of_weight, x)
+    if of_bias is not None:
+        found = found + _per_channel(of_bias, x)
+    return found.to(input.dtype), None, None
 
 
 # ---------------------------------------------------------------- instances

@@ -123,6 +123,18 @@ def rrelu(
     return self * _slopes(self, lower, upper, generator) if training else _leaky(self, (lower + upper) / 2)
 
 
+def rrelu_(
+    self: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: Any = None
+) -> Tensor:
+    """`rrelu` in place."""
+    if training:
+        found: Tensor = self.copy_(rrelu(self.clone(), lower, upper, True, generator))
+        return found
+    _check_slopes(self, lower, upper)
+    result: Tensor = ops.aten.leaky_relu_(self, (lower + upper) / 2)
+    return result
+
+
 def rrelu_with_noise(
     self: Tensor,
     noise: Tensor,

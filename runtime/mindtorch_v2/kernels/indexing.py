@@ -42,10 +42,6 @@ _HALVES = _core.dtypes["float16"], _BF16
 _BLOCK = 1 << 20  # elements that NumPy looks through at a time
 _I32, _I64 = _core.dtypes["int32"], _core.dtypes["int64"]
 _CPU = _core.device("cpu")
-_EXPANDED = (
-    "Use of index_put_ on expanded tensors is deprecated: what is written to one element is written to others, too. "
-    "Please clone() the tensor before. This also applies to tensor[indices] = tensor."
-)
 _BYTES_AS_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 _COPIED = 4096  # bytes: to copy them costs less than to ask NumPy for their address
 
@@ -177,8 +173,6 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     """``values`` written, or with ``accumulate`` added, at index tensors or masks."""
     import numpy as np
 
-    if any(step == 0 and size > 1 for size, step in zip(self.shape, self.stride(), strict=True)):
-        warnings.warn(_EXPANDED, stacklevel=user_stacklevel())
     keys = _keys(self, indices)
     picked = _picked(self, keys)
     given = tuple(values.shape)

@@ -14,6 +14,7 @@ import mindtorch_v2 as torch
 from .. import _core
 from .._core import Tensor
 from .._numbers import as_element, wrapped
+from ._arrays import written_once
 from ._native import native
 from .creation import full, scalar_tensor, write
 
@@ -249,8 +250,13 @@ def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """``masked_fill`` in place."""
-    return _fill_where(mask, value, self, self)
+    """``masked_fill`` in place; of elements in one place all are filled where the mask holds for any."""
+    once = written_once(self)
+    if once.shape == self.shape:
+        return _fill_where(mask, value, self, self)
+    shared = [d for d in range(self.dim()) if once.shape[d] != self.shape[d]]
+    _fill_where(mask.expand(self.shape).any(shared, True), value, once, once)
+    return self
 
 
 def masked_fill_with(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:

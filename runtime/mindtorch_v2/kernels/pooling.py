@@ -10,6 +10,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
+from .._settings import alert_not_deterministic
 from ._arrays import as_array, moved
 from ._native import native
 from ._taps import adaptive_ends, adaptive_windows, resampled, window_ends, windows
@@ -313,6 +314,7 @@ def _max_unpool(dims: int) -> Any:
     name = f"max_unpool{dims}d"
 
     def unpool(self: Tensor, indices: Tensor, output_size: Numbers, *strides: Numbers) -> Tensor:
+        alert_not_deterministic(f"max_unpooling{dims}d_forward_out")
         if indices.dtype is not _I64:
             raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
         if len(output_size) != dims:

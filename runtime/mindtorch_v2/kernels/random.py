@@ -15,6 +15,7 @@ from .._core import Tensor, device, dtype
 from .._generators import Generator, generator_of
 from .._ops import ops
 from .._type_info import finfo
+from ..library.definitions._variants import resize_out
 from ._native import native
 from .creation import empty_like
 
@@ -22,6 +23,7 @@ __all__ = [
     "bernoulli",
     "bernoulli_at_elsewhere",
     "bernoulli_elsewhere",
+    "bernoulli_into",
     "bernoulli_of_number",
     "cauchy_elsewhere",
     "exponential_elsewhere",
@@ -31,8 +33,10 @@ __all__ = [
     "native_dropout",
     "normal_around",
     "normal_elsewhere",
+    "normal_into",
     "normal_of",
     "normal_of_size",
+    "normal_of_size_into",
     "normal_wide",
     "poisson",
     "rand",
@@ -348,6 +352,12 @@ def bernoulli(self: Tensor, *, generator: Generator | None = None) -> Tensor:
     return result
 
 
+def bernoulli_into(self: Tensor, *, generator: Generator | None = None, out: Tensor) -> Tensor:
+    """`bernoulli` into a tensor, which takes the shape of self."""
+    result: Tensor = out.resize_(self.shape).bernoulli_(self, generator=generator)
+    return result
+
+
 def bernoulli_of_number(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """A tensor as self, with every element 1 with probability p, else 0."""
     result: Tensor = empty_like(self).bernoulli_(p, generator=generator)
@@ -373,6 +383,32 @@ def normal_of(mean: Tensor, std: Tensor, *, generator: Generator | None = None) 
     shape = _core.broadcast_shapes(mean.shape, std.shape)
     blank = empty_like(mean) if mean.shape == shape else _core.alloc(shape, mean.dtype, mean.device)
     result: Tensor = blank.normal_(0, 1, generator=generator).mul_(std).add_(mean)
+    return result
+
+
+def normal_into(mean: Any, std: Any, *, generator: Generator | None = None, out: Tensor) -> Tensor:
+    """`normal` into a tensor of floating-point numbers, which gets the shape that mean and std are broadcast to."""
+    _check_drawn(out)
+    return _drawn_into(out, ops.aten.normal(mean, std, generator=generator))
+
+
+def normal_of_size_into(
+    mean: float, std: float, size: Sequence[int], *, generator: Generator | None = None, out: Tensor
+) -> Tensor:
+    """`normal` of a size into a tensor of floating-point numbers."""
+    _check_drawn(out)
+    drawn = ops.aten.normal(mean, std, size, generator=generator, dtype=out.dtype, device=out.device)
+    return _drawn_into(out, drawn)
+
+
+def _check_drawn(out: Tensor) -> None:
+    if not (out.is_floating_point() or out.is_complex()):
+        raise NotImplementedError(f'"normal_kernel_cpu" not implemented for {_core.scalar_types[out.dtype.name]!r}')
+
+
+def _drawn_into(out: Tensor, drawn: Tensor) -> Tensor:
+    resize_out(out, drawn)
+    result: Tensor = out.copy_(drawn)
     return result
 
 

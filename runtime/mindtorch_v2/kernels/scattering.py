@@ -7,6 +7,7 @@ from typing import Any
 from .. import _core
 from .._core import IndexOutOfRangeError, Tensor, is_grad_enabled
 from .._ops import ops
+from .._settings import alert_not_deterministic
 from ..autograd.function import DelayedError
 from ._arrays import as_array, as_tensor, bits, moved
 from ._native import native
@@ -14,7 +15,10 @@ from .indexing import _check_source, _lifted, _places, scatter_add_
 from .reduction import wrap_dim
 
 _DTYPES = _core.dtypes
-_I64, _I32, _BF16, _BOOL = (_DTYPES[name] for name in ("int64", "int32", "bfloat16", "bool"))
+_I64, _I32, _F32, _F16, _BF16, _BOOL = (
+    _DTYPES[name] for name in ("int64", "int32", "float32", "float16", "bfloat16", "bool")
+)
+_HALVES = _F16, _BF16
 _REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
@@ -49,6 +53,8 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     """Elements written to, or added at, places of the flat tensor."""
     import numpy as np
 
+    if not accumulate:
+        alert_not_deterministic("put_")
     if index.numel() != source.numel():
         raise IndexError(
             f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
@@ -160,10 +166,15 @@ def scatter_reduce_(
         return self
     if reduce == "sum" and include_self:
         return scatter_add_(self, dim, index, src)
-    array = as_array(target)
     places = _places(target, d, where)
-    part = as_array(source[tuple(slice(n) for n in where.shape)])
-    _reduce_at(array, places, part, reduce, include_self)
+    part = source[tuple(slice(n) for n in where.shape)]
+    if self.dtype is _F16 and reduce in ("sum", "mean"):  # bfloat16 is read as float32 in any case
+        array = as_array(target.to(_F32))
+        _reduce_at(array, places, as_array(part.to(_F32)), reduce, include_self)
+        self.copy_(as_tensor(array, _F32).reshape(self.shape))
+        return self
+    array = as_array(target)
+    _reduce_at(array, places, as_array(part), reduce, include_self)
     _write(target, array)
     return self
 
@@ -297,6 +308,11 @@ def _check_slices(name: str, self: Tensor, d: int, index: Tensor, source: Tensor
         )
     own = [n for k, n in enumerate(self.shape) if k != d]
     theirs = [n for k, n in enumerate(source.shape) if k != d]
+    if name != "index_copy_" and (own != theirs or self.dim() != source.dim()):
+        raise RuntimeError(
+            f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got "
+            f"self.shape = {list(self.shape)} source.shape = {list(source.shape)}"
+        )
     if self.dim() and source.dim() and own != theirs:
         raise RuntimeError(
             f"{name}(): Source and destination tensors must have the same slice shapes. Got slices {own} and {theirs} "
@@ -316,16 +332,43 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     _check_slices("index_add_", self, d, index, source)
     if self.is_meta:
         return self
-    target, given = _lifted(self), as_array(source)
+    if self.dtype in _HALVES and self.dim() > 1 and alpha == 1 and index.dtype is _I64:  # in float32, as in PyTorch
+        return scatter_add_(self, d, _spread(self, d, index, source), source)
+    target, given = _lifted(self), as_array(_lifted(source))
     array = as_array(target)
-    if given.ndim < array.ndim:
-        given = given.reshape((1,) * (array.ndim - given.ndim) + given.shape)
     if self.dtype is _BOOL:
         np.logical_or.at(array, _at(target, d, places), given & bool(alpha))
+    elif self.dtype is _BF16:
+        given = _rounded(given * float(alpha))
+        for chosen in _without_repeats(places):
+            at = _at(target, d, places[chosen])
+            array[at] = _rounded(array[at] + given.take(chosen, axis=d))
     else:
         np.add.at(array, _at(target, d, places), given * np.asarray(alpha).astype(given.dtype))
     _write(target, array)
     return self
+
+
+def _rounded(array: Any) -> Any:
+    """Numbers as bfloat16 has them."""
+    return as_array(as_tensor(array, _BF16))
+
+
+def _without_repeats(places: Any) -> Any:
+    """Where places are for the first time, for the second, and so on: in each of these parts there is none twice."""
+    import numpy as np
+
+    order = np.argsort(places, kind="stable")
+    starts = np.flatnonzero(np.diff(places[order], prepend=-1))
+    times = np.arange(order.size) - np.repeat(starts, np.diff(starts, append=order.size))
+    return np.split(order[np.argsort(times, kind="stable")], np.cumsum(np.bincount(times))[:-1]) if order.size else []
+
+
+def _spread(self: Tensor, d: int, index: Tensor, source: Tensor) -> Tensor:
+    """The indices of slices as one for each element of ``source``."""
+    places = index.to(_I64).reshape([-1 if k == d else 1 for k in range(max(self.dim(), 1))])
+    result: Tensor = places.expand(source.shape) if source.dim() else places.reshape(())
+    return result
 
 
 def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
@@ -373,9 +416,15 @@ def index_reduce(
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     d, _ = _slices("index_reduce_", self, dim, index)
     _check_slices("index_reduce_", self, d, index, source)
-    places = index.to(_I64).reshape([-1 if k == d else 1 for k in range(max(self.dim(), 1))])
-    spread = places.expand(source.shape) if source.dim() else places.reshape(())
-    result: Tensor = ops.aten.scatter_reduce.two(self, dim, spread, source, reduce, include_self=include_self)
+    spread = _spread(self, d, index, source)
+    result: Tensor
+    if reduce == "mean" and self.dtype in _HALVES:  # rounded after each addition, as in PyTorch
+        start = self if include_self else self.index_fill(d, index.to(_I64), 0)
+        counts = ops.aten.zeros_like(self, dtype=_F32) + (1 if include_self else 0)
+        counts = counts.scatter_add(d, spread, ops.aten.ones_like(source, dtype=_F32)).clamp(min=1)
+        result = start.index_add(d, index.to(_I32), source) / counts.to(self.dtype)
+        return result
+    result = ops.aten.scatter_reduce.two(self, dim, spread, source, reduce, include_self=include_self)
     return result
 
 

@@ -84,8 +84,12 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
         raise NotImplementedError(f"leaky_relu(): not implemented for {input.dtype}")
     check_number("leaky_relu", "negative_slope", 2, negative_slope)
     check_factor(negative_slope, input)
-    result: Tensor = ops.aten.where(input > 0, input, input * negative_slope)
-    return input.copy_(result) if inplace else result
+    result: Tensor
+    if inplace:
+        result = ops.aten.leaky_relu_(input, negative_slope)
+    else:
+        result = ops.aten.where(input > 0, input, input * negative_slope)
+    return result
 
 
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:

@@ -234,6 +234,11 @@ def interpolate(
         raise ValueError("only one of size or scale_factor should be defined")
     if size is None and scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
+    if isinstance(size, list | tuple) and not all(map(_is_whole, size)):
+        raise TypeError(
+            "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
+            f"with types {list(map(type, size))}"
+        )
     sizes, factors = _for_each("size", size, dims), _for_each("scale_factor", scale_factor, dims)
     if recompute_scale_factor and sizes is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
@@ -269,6 +274,10 @@ def interpolate(
     name, aligns = _OPERATORS[mode, dims]
     result = getattr(aten, name)(input, sizes, *([align_corners] if aligns else []), factors)
     return result
+
+
+def _is_whole(size: Any) -> bool:
+    return not (isinstance(size, Tensor) and size.is_floating_point()) and hasattr(type(size), "__index__")
 
 
 def _needed(mode: str) -> str:

@@ -102,13 +102,25 @@ class Module(ModuleState, ModuleMoves):
     def _forward_hooks(self) -> dict[Any, ForwardHook]:
         return self._own_hooks().forward
 
+    @_forward_hooks.deleter
+    def _forward_hooks(self) -> None:
+        self._own_hooks().forward.clear()
+
     @property
     def _forward_pre_hooks(self) -> dict[Any, ForwardHook]:
         return self._own_hooks().forward_pre
 
+    @_forward_pre_hooks.deleter
+    def _forward_pre_hooks(self) -> None:
+        self._own_hooks().forward_pre.clear()
+
     @property
     def _backward_pre_hooks(self) -> dict[Any, Callable[..., Any]]:
         return self._own_hooks().backward_pre
+
+    @_backward_pre_hooks.deleter
+    def _backward_pre_hooks(self) -> None:
+        self._own_hooks().backward_pre.clear()
 
     @property
     def _backward_hooks(self) -> dict[Any, Callable[..., Any]]:
@@ -192,6 +204,7 @@ class Module(ModuleState, ModuleMoves):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self.__dict__.setdefault("_non_persistent_buffers_set", set())  # older ones have none
 
     def _replicate_for_data_parallel(self) -> Module:
         """A module of the same class and settings without parameters, which a replica has as plain attributes."""

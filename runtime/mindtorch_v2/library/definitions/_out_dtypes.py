@@ -29,7 +29,9 @@ _EXACT = frozenset((
     "linalg_matrix_norm", "linalg_multi_dot", "linalg_norm", "linalg_solve", "linalg_svdvals", "linalg_vecdot",
     "linalg_vector_norm", "log_softmax", "matmul", "mm", "msort", "mv", "nanquantile", "nonzero", "nuclear_norm",
     "polar", "quantile", "searchsorted", "slice_copy", "slice_scatter", "softmax", "squeeze_copy", "t_copy", "take",
-    "take_along_dim", "tensordot", "tril", "triu", "unsqueeze_copy", "vdot", "view_as_complex_copy",
+    "take_along_dim", "tensordot", "tril", "triu", "unsqueeze_copy", "upsample_bicubic2d", "upsample_bilinear2d",
+    "upsample_linear1d", "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d",
+    "_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "upsample_trilinear3d", "vdot", "view_as_complex_copy",
 ))  # fmt: skip
 _INTO_ITS_DTYPE = frozenset(("cumprod", "cumsum", "nansum", "prod", "sum"))
 _OF_TENSORS = frozenset(("clamp.Tensor", "clamp_max.Tensor", "clamp_min.Tensor", "clip.Tensor"))  # these are promoted

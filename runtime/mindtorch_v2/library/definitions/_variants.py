@@ -14,7 +14,7 @@ from ...errors import CheckError, check_error
 from ._out_dtypes import computes_in, dtype_problem
 from ._policies import aliased_argument, called, in_tensors, merged
 
-__all__ = ["variant_kernel"]
+__all__ = ["resize_out", "variant_kernel"]
 
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
 
@@ -115,7 +115,7 @@ def _copy(fits: _Fitting, name: str, target: Any, result: Any) -> None:
             _copy(fits, name, one, other)
         return
     if schema.kind is SchemaKind.OUT:
-        _resize(target, result)
+        resize_out(target, result)
     if problem := fits.problem(target, result):
         raise CheckError(f"{schema.qualname}: {problem}")
     if target.shape != result.shape:
@@ -124,16 +124,18 @@ def _copy(fits: _Fitting, name: str, target: Any, result: Any) -> None:
     target.copy_(result)
 
 
-def _resize(target: Tensor, result: Tensor) -> None:
-    """Gives what is written to the result's shape; where it has elements already, a warning says so."""
+def resize_out(target: Tensor, result: Tensor) -> None:
+    """Gives what is written to the result's shape and order; where it has elements already, a warning says so."""
     if target.shape == result.shape:
         return
     if target.numel():
         warnings.warn(
             f"An output with one or more elements was resized since it had shape {list(target.shape)}, which does not "
             f"match the required output shape {list(result.shape)}. This behavior is deprecated, and in a future "
-            "release outputs will not be resized unless they have zero elements. You can explicitly reuse an out "
-            "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+            "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse an "
+            "out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
             stacklevel=2,
         )
     target.resize_(result.shape)
+    if target.stride() != result.stride():
+        target.as_strided_(result.shape, result.stride())

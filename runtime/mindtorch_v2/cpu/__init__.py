@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 __all__ = [
@@ -114,3 +115,11 @@ def stream(stream: Stream | None) -> StreamContext:
 def current_stream(device: Any = None) -> Stream:
     """The current one."""
     return _current
+
+
+def __getattr__(name: str) -> Any:
+    if name == "amp":
+        from .amp import __name__ as found
+
+        return sys.modules[found]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
