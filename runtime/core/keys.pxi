@@ -41,6 +41,7 @@ cdef uint64_t TORCH_FUNCTION = <uint64_t>1 << KEY_TORCH_FUNCTION
 cdef uint64_t BATCHED = <uint64_t>1 << KEY_BATCHED
 cdef uint64_t FUNCTIONALIZE = <uint64_t>1 << KEY_FUNCTIONALIZE
 cdef uint64_t TRACING = <uint64_t>1 << KEY_TRACING
+cdef uint64_t NARROW = <uint64_t>1 << KEY_NARROW                 # has no name: nothing is registered there
 # What a wrapper's class answers for itself, as bits of the tensor's keys at which nothing is ever registered.
 cdef uint64_t ASKED_STRIDES = <uint64_t>1 << KEY_COUNT
 cdef uint64_t ASKED_SIZES = <uint64_t>1 << (KEY_COUNT + 1)
@@ -52,8 +53,8 @@ cdef uint64_t OVERRIDES = PYTHON | TORCH_FUNCTION | BATCHED | FUNCTIONALIZE | AS
 cdef extern from *:
     """
     /* initial-exec: one load instead of a call into the dynamic linker; the struct is far below the reserve for it. */
-    #define MT_AUTOCAST ((uint64_t)127 << 23)    /* Autocast keys are excluded until a thread turns autocast on */
-    #define MT_ALWAYS ((uint64_t)1 << 9 | (uint64_t)1 << 12)    /* BackendSelect and ADInplaceOrView: of every call */
+    #define MT_AUTOCAST ((uint64_t)127 << 24)    /* Autocast keys are excluded until a thread turns autocast on */
+    #define MT_ALWAYS ((uint64_t)1 << 10 | (uint64_t)1 << 13)    /* BackendSelect and ADInplaceOrView: of every call */
     static __thread mt_state_t mt_state __attribute__((tls_model("initial-exec"))) = {MT_ALWAYS, MT_AUTOCAST, 0, 0, 0, INT64_MAX, 0, 0, 0, 0};
     """
     mt_state_t mt_state
