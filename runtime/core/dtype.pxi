@@ -5,6 +5,7 @@ cdef enum:
     MT_BOOL, MT_U8, MT_I8, MT_I16, MT_I32, MT_I64, MT_F16, MT_BF16, MT_F32, MT_F64, MT_C64, MT_C128
     MT_U16, MT_U32, MT_U64
     MT_F8_E4M3FN, MT_F8_E5M2, MT_F8_E4M3FNUZ, MT_F8_E5M2FNUZ, MT_C32
+    MT_NARROW = MT_F8_E4M3FN       # and all from it on
 
 
 @cython.final
@@ -21,6 +22,16 @@ cdef class dtype:
     @property
     def is_complex(self):
         return self.category == CATEGORY_COMPLEX
+
+    def to_complex(self):
+        """The complex dtype of such parts. Raises RuntimeError where there is none."""
+        if self.category < CATEGORY_FLOAT:
+            raise RuntimeError(f"Unknown Complex ScalarType for {scalar_types[self.name]}")
+        return self if self.category == CATEGORY_COMPLEX else complex_of(self)
+
+    def to_real(self):
+        """The dtype of a complex one's parts; another one itself."""
+        return dtypes[f"float{4 * self.itemsize}"] if self.category == CATEGORY_COMPLEX else self
 
     def __repr__(self):
         return "torch." + self.name

@@ -20,6 +20,7 @@ cdef class Hooks:
     cdef public object find_packet           # ("ns::name")
     cdef public object load_operators        # ("ns::name.overload", or None: all): whether a module was loaded that may have it
     cdef public object key_set               # (mask): a DispatchKeySet
+    cdef public object call_with_values      # (op, keys, args, kwargs): a call with tensors that are not what their memory is
     cdef public object older_form            # (name, factors): a call of a form that is deprecated; warns
     # forward mode and transforms: autograd.forward_ad, func
     cdef public object call_with_tangents    # (op, keys, level, args, kwargs)
@@ -55,6 +56,9 @@ cdef class Hooks:
     cdef public object number_taken          # (tensor)
     cdef public object iterated              # (tensor)
     cdef public object apply_traced          # (cls, args): Function.apply
+    # dtypes that few operators compute with: _narrow_dtypes
+    cdef public object call_with_narrow      # (op, keys, args, kwargs)
+    cdef public object warn_experimental     # (): of a new tensor of complex numbers of two halves
     # other devices' memory: backends._copies
     cdef public object copy_elsewhere        # (destination, source): of tensors of one shape, at least one not on the CPU
 

@@ -10,6 +10,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._frames import user_stacklevel
+from .._narrow_dtypes import BITS_OF_NARROW, widened
 from .._ops import ops
 from ..library._fake import allows_dynamic_sizes, new_size
 from ._contexts import saves
@@ -39,6 +40,7 @@ __all__ = [
 
 _BF16, _I16, _BOOL, _U8 = (_core.dtypes[n] for n in ("bfloat16", "int16", "bool", "uint8"))
 _HALVES = _core.dtypes["float16"], _BF16
+_AS_BITS = {_BF16: _I16, **BITS_OF_NARROW}
 _BLOCK = 1 << 20  # elements that NumPy looks through at a time
 _I32, _I64 = _core.dtypes["int32"], _core.dtypes["int64"]
 _CPU = _core.device("cpu")
@@ -59,14 +61,23 @@ def _numpy() -> Any:
 
 
 def _bits(tensor: Tensor) -> Any:
-    """A NumPy array over the tensor's memory; bfloat16, which NumPy lacks, as its bits."""
+    """A NumPy array over the tensor's memory; of a dtype that NumPy lacks, as its bits."""
     np = _numpy()
-    if tensor.dtype is _BF16:
+    if tensor.dtype in _AS_BITS:
         view = _core.from_buffer(
-            tensor.untyped_storage(), tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), _I16
+            tensor.untyped_storage(),
+            tensor.data_ptr(),
+            tuple(tensor.shape),
+            tensor.stride(),
+            _AS_BITS[tensor.dtype],
         )
         return np.asarray(_core.as_memoryview(view))
     return np.asarray(_core.as_memoryview(tensor))
+
+
+def _to_numbers(tensor: Tensor) -> Tensor:
+    """A tensor of a dtype that NumPy lacks, as numbers that it has."""
+    return tensor.float() if tensor.dtype is _BF16 else widened(tensor)
 
 
 def _keys(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
@@ -198,9 +209,8 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
         return self
     _check_range(self, keys)
     target = _bits(self)
-    if accumulate and self.dtype is _BF16:
-        wide = self.float()
-        self.copy_(index_put_(wide, indices, values.float(), True))
+    if accumulate and self.dtype in _AS_BITS:
+        self.copy_(index_put_(_to_numbers(self), indices, _to_numbers(values), True))
     elif accumulate:
         np.add.at(target, keys, _bits(values).reshape(given))
     else:
