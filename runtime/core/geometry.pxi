@@ -181,8 +181,7 @@ cdef Tensor shape_sizes(int nd, const int64_t* sizes, dtype dt, device dev):
 
 cdef Tensor alloc_sizes(int nd, const int64_t* sizes, dtype dt, device dev):
     cdef Tensor t = shape_sizes(nd, sizes, dt, dev)
-    if dt.code == MT_C32 and hook.warn_experimental is not None:
-        hook.warn_experimental()
+    note_halves(dt)
     t.storage = new_storage(bytes_of(t), dev)
     return t
 

@@ -11,6 +11,8 @@ cdef inline uint64_t with_narrow(uint64_t keys, dtype d) noexcept:
     return keys | NARROW if d.code >= MT_NARROW else keys & ~NARROW
 
 
-def is_narrow(Tensor t not None):
-    """Whether few operators compute with a tensor's dtype."""
-    return t.dt.code >= MT_NARROW
+cdef inline int note_halves(dtype d) except -1:
+    """Warns where new memory is for complex numbers of two halves."""
+    if d.code == MT_C32 and hook.warn_experimental is not None:
+        hook.warn_experimental()
+    return 0

@@ -169,7 +169,8 @@ def _variance(name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: Any, c
         check_number(name, "correction", 3, correction)
         fewer = as_element(correction.item() if isinstance(correction, Tensor) else correction, _core.dtypes["float64"])
     if input.dtype is _core.dtypes["complex32"]:
-        return _variance(name, widened(input), dim, unbiased, keepdim, correction).to(_core.dtypes["float16"])
+        halves: Tensor = _variance(name, widened(input), dim, unbiased, keepdim, correction).half()
+        return halves
     dims = _dims(input, None if dim is _LEFT_OUT else dim)
     mean = input.mean(dims, True)
     count = math.prod(input.shape[d] for d in dims) if input.dim() else 1

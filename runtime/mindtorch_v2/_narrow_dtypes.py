@@ -1,14 +1,16 @@
 """Calls with tensors of narrow dtypes: floats of 8 bits, and complex numbers of two halves.
 
-They are kept, moved and converted; what else there is of them follows PyTorch on CPU. The core comes here above the kernels,
-so that none of them meets a dtype that it has no code for: a call goes on to a kernel that moves elements whatever they are,
-is made with their bits or with wider numbers, or is refused.
+They are kept, moved and converted; what else there is of them follows PyTorch on CPU. The core comes here above the
+kernels, so that none of them meets a dtype that it has no code for: a call goes on to a kernel that moves elements
+whatever they are, is made with their bits or with wider numbers, or is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from opschema import SchemaKind
 
 from . import _core
 from ._core import OpOverload, Tensor, dtype
@@ -25,31 +27,38 @@ BITS_OF_NARROW = {_C32: _DTYPES["int32"], **dict.fromkeys(_FLOAT8, _DTYPES["uint
 _WIDE = {_C32: _C64, **dict.fromkeys(_FLOAT8, _F32)}
 _NARROWED = {_C64: _C32, _F32: _F16}  # of results, where complex numbers of two halves are computed with
 
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # Operators by their names, without the underscore of those in place. These move or convert elements, or make new ones.
-_MOVING = frozenset(
-    "_chunk_cat _conj _copy_from _copy_from_and_resize _local_scalar_dense _neg_view _reshape_copy _to_copy _unsafe_index "
-    "_unsafe_index_put _unsafe_view alias_copy as_strided as_strided_copy as_strided_scatter block_diag cat clone conj_physical "
-    "_conj_physical constant_pad_nd contiguous copy detach_copy diag_embed diagonal_backward diagonal_copy diagonal_scatter embedding empty_like "
-    "expand_copy fill full_like index index_put index_select lift lift_fresh masked_select narrow_copy new_empty "
-    "new_empty_strided new_full new_ones new_zeros ones_like permute_copy pin_memory rand_like randn_like record_stream repeat select_backward slice_backward "
-    "resize resize_as roll select_copy select_scatter set slice_copy slice_scatter split_copy split_with_sizes_copy "
-    "squeeze_copy stack t_copy transpose_copy unbind_copy unfold_copy unsafe_split unsafe_split_with_sizes unsqueeze_copy "
-    "view_as_real_copy view_copy zero zeros_like".split()
-)
+_MOVING = _names("""
+    _chunk_cat _conj _conj_physical _copy_from _copy_from_and_resize _local_scalar_dense _neg_view _reshape_copy
+    _to_copy _unsafe_index _unsafe_index_put _unsafe_view alias_copy as_strided as_strided_copy as_strided_scatter cat
+    block_diag clone conj_physical constant_pad_nd contiguous copy detach_copy diag_embed diagonal_backward diagonal_copy
+    diagonal_scatter embedding empty empty_like empty_permuted empty_strided expand_copy eye fill fill_diagonal full full_like index
+    index_put index_select lift lift_fresh masked_select narrow_copy new_empty new_empty_strided new_full new_ones
+    new_zeros ones ones_like permute_copy pin_memory rand_like randn_like record_stream repeat resize resize_as roll
+    select_backward select_copy select_scatter set slice_backward slice_copy slice_scatter split_copy
+    split_with_sizes_copy squeeze_copy stack t_copy transpose_copy unbind_copy unfold_copy unsafe_split
+    unsafe_split_with_sizes unsqueeze_copy view_as_real_copy view_copy zero zeros zeros_like
+""")
 # Those that only choose among elements, made with their bits.
-_CHOOSING = frozenset(("where", "tril", "triu"))
+_CHOOSING = _names("where tril triu")
 # Those of which only complex numbers of two halves are drawn.
-_DRAWING = frozenset(("normal", "uniform"))
+_DRAWING = _names("normal uniform")
 # Those that are computed with wider numbers.
 _COMPUTED = {
-    True: frozenset(
-        "abs add addcmul all any count_nonzero dist eq index_add index_copy index_fill isfinite isinf isnan linalg_vector_norm "
-        "masked_fill mul ne neg nonzero nonzero_static norm rsub sgn std std_mean sub var var_mean where".split()
-    ),
-    False: frozenset("abs addbmm addmm all any eq equal isnan mm mul ne".split()),
+    _C32: _names("""
+        abs add addcmul all any count_nonzero dist eq index_add index_copy index_fill isfinite isinf isnan
+        where linalg_vector_norm masked_fill mul ne neg nonzero nonzero_static norm rsub sgn std std_mean sub var var_mean
+    """),
+    **dict.fromkeys(_FLOAT8, _names("abs addbmm addmm all any eq equal isnan mm mul ne")),
 }
-_FILLING = frozenset(("index_fill", "masked_fill"))  # whose number, the last argument, must be an element
-_PROMOTING = frozenset(("add", "addcmul", "eq", "mul", "ne", "rsub", "sub", "where"))
+_COMPUTED[_DTYPES["float8_e5m2"]] |= {"isfinite", "isinf"}  # the one with infinities
+_FILLING = _names("index_fill masked_fill")  # whose number, the last argument, must be an element
+_PROMOTING = _names("add addcmul eq mul ne rsub sub where")
 
 
 def is_narrow(given: dtype) -> bool:
@@ -70,15 +79,19 @@ def call_with_narrow(op: OpOverload, keys: int, args: tuple[Any, ...], kwargs: d
     name = op._schema.name.rstrip("_")
     given = list(_tensors((args, kwargs)))
     found = next(tensor.dtype for tensor in given if tensor.dtype in _WIDE)
+    if op._schema.kind is SchemaKind.OUT:  # calls the operator that makes its result, and copies that
+        return op.redispatch(keys, *args, **kwargs)
     if name in _MOVING or given[0].is_meta or (name in _DRAWING and found is _C32):
         return op.redispatch(keys, *args, **kwargs)
     promotes = name in _PROMOTING
     common = _core.common_dtype(*_operands(name, args, given)) if promotes or "pointwise" in op.tags else found
+    if common is _C32 and (name == "addcmul" or (name in ("add", "sub") and _factor(args, kwargs) != 1)):
+        return _in_steps(op, args, kwargs)
     if name == "where" and not (isinstance(args[1], Tensor) and isinstance(args[2], Tensor)):
         return op.redispatch(keys, *args, **kwargs)  # which makes a tensor of the number
     if name in _CHOOSING and common in BITS_OF_NARROW and (name == "where" or common is _C32):
         return _Call(op, keys, common, promotes).made(_bits_of, _of_bits, args, kwargs)
-    if name in _COMPUTED[found is _C32] and not _is_refused(name, common, args):
+    if name in _COMPUTED[found] and not _is_refused(name, common, args):
         if name in _FILLING and not isinstance(args[-1], Tensor):
             as_element(args[-1], found)
         return _Call(op, keys, common, promotes).made(widened, _of_wider, args, kwargs)
@@ -110,7 +123,7 @@ def _is_refused(name: str, common: dtype, args: tuple[Any, ...]) -> bool:
 
 
 class _Call:
-    """A call with tensors that stand for those of the narrow dtype ``common``: their bits, or the same numbers wider."""
+    """A call with tensors that stand for those of the dtype ``common``: their bits, or the same numbers wider."""
 
     def __init__(self, op: OpOverload, keys: int, common: dtype, promotes: bool) -> None:
         self.op, self.keys, self.common, self.promotes = op, keys, common, promotes
@@ -125,10 +138,7 @@ class _Call:
         options = {name: self._given(value, stand_in, declared[name]) for name, value in kwargs.items()}
         result = self.op.redispatch(self.keys, *given, **options)
         for tensor, stood_in in self.written:
-            values = back(stood_in, self.common)
-            if tensor.shape != values.shape:
-                tensor.resize_(values.shape)
-            tensor.copy_(values)
+            tensor.copy_(back(stood_in, self.common))
         return self._result(result, back)
 
     def _given(self, value: Any, stand_in: Callable[[Tensor], Tensor], writes: bool) -> Any:
@@ -146,10 +156,11 @@ class _Call:
     def _promoted(self, value: Any) -> Any:
         """An operand as the common dtype holds it; what chooses is none."""
         if isinstance(value, Tensor):
-            chooses = self.op._schema.name == "where" and value.dtype is _DTYPES["bool"] or value.dtype is self.common
+            chooses = (self.op._schema.name == "where" and value.dtype is _DTYPES["bool"]) or value.dtype is self.common
             return value if chooses else value.to(self.common)
         if isinstance(value, (float, complex)):
-            return ops.aten.scalar_tensor(value, dtype=self.common).item()
+            element = ops.aten.scalar_tensor(value, dtype=self.common).item()
+            return element if isinstance(value, complex) else element.real
         return value
 
     def _result(self, result: Any, back: Callable[[Tensor, dtype], Tensor]) -> Any:
@@ -159,6 +170,22 @@ class _Call:
             if result is stood_in:
                 return tensor
         return back(result, self.common) if isinstance(result, Tensor) else result
+
+
+def _factor(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a sum multiplies by: a last argument that is a number."""
+    given = kwargs.get("alpha", kwargs.get("value"))
+    return given if given is not None else args[2] if len(args) > 2 and not isinstance(args[2], Tensor) else 1
+
+
+def _in_steps(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """A sum of complex numbers of two halves and a product, which is rounded first: with a factor ``alpha`` or ``value``."""
+    name, written = op._schema.name.rstrip("_"), op._schema.name.endswith("_")
+    added = ops.aten.scalar_tensor(_factor(args, kwargs), dtype=_C32) * args[1]
+    if name == "addcmul":
+        added = added * args[2]
+    result: Tensor = args[0] - added if name == "sub" else args[0] + added
+    return args[0].copy_(result) if written else result
 
 
 def _bits_of(tensor: Tensor) -> Tensor:
@@ -172,9 +199,13 @@ def _of_bits(tensor: Tensor, common: dtype) -> Tensor:
 
 
 def _of_wider(tensor: Tensor, common: dtype) -> Tensor:
+    target = tensor.dtype
     if common is _C32:
-        return tensor.to(_NARROWED.get(tensor.dtype, tensor.dtype))
-    return tensor.to(common) if common in _WIDE and tensor.dtype is _F32 else tensor
+        target = _NARROWED.get(target, target)
+    elif common in _WIDE and target is _F32:
+        target = common
+    result: Tensor = tensor.to(target)
+    return result
 
 
 def _warn_experimental() -> None:

@@ -94,7 +94,9 @@ def _implied_dtypes() -> tuple[Any, ...]:
 def _joined(body: str, suffixes: list[str], indent: int) -> str:
     """The body with its suffixes, on a new line where the last one is full."""
     text = body
-    last = len(body) - body.rfind("\n") - 1 + (indent if "\n" not in body else 0)
+    last = (
+        len(body) - body.rfind("\n") + 1 + (indent if "\n" not in body else 0)
+    )  # two more than there are, as in PyTorch
     for suffix in suffixes:
         if last + len(suffix) + 2 > _WIDTH:
             text += ",\n" + " " * indent + suffix

@@ -252,7 +252,7 @@ def linspace(
         raise RuntimeError(f"linspace(): complex numbers cannot be safely cast to the dtype given, {dtype}")
     target = dtype or inferred
     if target is _BOOL or is_narrow(target):
-        raise NotImplementedError(f'"linspace_cpu" not implemented for \'{_core.scalar_types[target.name]}\'')
+        raise NotImplementedError(f"\"linspace_cpu\" not implemented for '{_core.scalar_types[target.name]}'")
     first = as_element(start, target) if steps else 0
     last = as_element(end, target) if steps > 1 else first
     if target.is_complex:
