@@ -36,13 +36,13 @@ def _names(text: str) -> frozenset[str]:
 _MOVING = _names("""
     _chunk_cat _conj _conj_physical _copy_from _copy_from_and_resize _local_scalar_dense _neg_view _reshape_copy
     _to_copy _unsafe_index _unsafe_index_put _unsafe_view alias_copy as_strided as_strided_copy as_strided_scatter cat
-    block_diag clone conj_physical constant_pad_nd contiguous copy detach_copy diag_embed diagonal_backward diagonal_copy
-    diagonal_scatter embedding empty empty_like empty_permuted empty_strided expand_copy eye fill fill_diagonal full full_like index
-    index_put index_select lift lift_fresh masked_select narrow_copy new_empty new_empty_strided new_full new_ones
-    new_zeros ones ones_like permute_copy pin_memory rand_like randn_like record_stream repeat resize resize_as roll
-    select_backward select_copy select_scatter set slice_backward slice_copy slice_scatter split_copy
-    split_with_sizes_copy squeeze_copy stack t_copy transpose_copy unbind_copy unfold_copy unsafe_split
-    unsafe_split_with_sizes unsqueeze_copy view_as_real_copy view_copy zero zeros zeros_like
+    block_diag clone conj_physical constant_pad_nd contiguous copy detach_copy diag_embed diagonal_backward
+    diagonal_copy diagonal_scatter embedding empty empty_like empty_permuted empty_strided expand_copy eye fill
+    fill_diagonal full full_like index index_put index_select lift lift_fresh masked_select narrow_copy new_empty
+    new_empty_strided new_full new_ones new_zeros ones ones_like permute_copy pin_memory rand_like randn_like
+    record_stream repeat resize resize_as roll select_backward select_copy select_scatter set slice_backward
+    slice_copy slice_scatter split_copy split_with_sizes_copy squeeze_copy stack t_copy transpose_copy unbind_copy
+    unfold_copy unsafe_split unsafe_split_with_sizes unsqueeze_copy view_as_real_copy view_copy zero zeros zeros_like
 """)
 # Those that only choose among elements, made with their bits.
 _CHOOSING = _names("where tril triu")
@@ -51,8 +51,8 @@ _DRAWING = _names("normal uniform")
 # Those that are computed with wider numbers.
 _COMPUTED = {
     _C32: _names("""
-        abs add addcmul all any count_nonzero dist eq index_add index_copy index_fill isfinite isinf isnan
-        where linalg_vector_norm masked_fill mul ne neg nonzero nonzero_static norm rsub sgn std std_mean sub var var_mean
+        abs add addcmul all any count_nonzero dist eq index_add index_copy index_fill isfinite isinf isnan where
+        linalg_vector_norm masked_fill mul ne neg nonzero nonzero_static norm rsub sgn std std_mean sub var var_mean
     """),
     **dict.fromkeys(_FLOAT8, _names("abs addbmm addmm all any eq equal isnan mm mul ne")),
 }
@@ -87,6 +87,8 @@ def call_with_narrow(op: OpOverload, keys: int, args: tuple[Any, ...], kwargs: d
     common = _core.common_dtype(*_operands(name, args, given)) if promotes or "pointwise" in op.tags else found
     if common is _C32 and (name == "addcmul" or (name in ("add", "sub") and _factor(args, kwargs) != 1)):
         return _in_steps(op, args, kwargs)
+    if name == "index_add" and found is _C32 and -max(args[0].dim(), 1) <= args[1] < max(args[0].dim(), 1):
+        return _added_by_parts(op, *args, **kwargs)
     if name == "where" and not (isinstance(args[1], Tensor) and isinstance(args[2], Tensor)):
         return op.redispatch(keys, *args, **kwargs)  # which makes a tensor of the number
     if name in _CHOOSING and common in BITS_OF_NARROW and (name == "where" or common is _C32):
@@ -179,13 +181,23 @@ def _factor(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _in_steps(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """A sum of complex numbers of two halves and a product, which is rounded first: with a factor ``alpha`` or ``value``."""
+    """A sum of complex numbers of two halves and a product, which is rounded first: by ``alpha`` or ``value``."""
     name, written = op._schema.name.rstrip("_"), op._schema.name.endswith("_")
     added = ops.aten.scalar_tensor(_factor(args, kwargs), dtype=_C32) * args[1]
     if name == "addcmul":
         added = added * args[2]
     result: Tensor = args[0] - added if name == "sub" else args[0] + added
     return args[0].copy_(result) if written else result
+
+
+def _added_by_parts(op: OpOverload, self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """``index_add`` of complex numbers of two halves: a half at a time, whose sums are rounded each."""
+    aten = ops.aten
+    added = source if alpha == 1 else aten.scalar_tensor(alpha, dtype=_C32) * source
+    target = self if op._schema.name.endswith("_") else self.clone()
+    shown, parts = (aten.view_as_real(x if x.dim() else x.view(1)) for x in (target, added))
+    aten.index_add_(shown, dim % max(self.dim(), 1), index, parts)
+    return target
 
 
 def _bits_of(tensor: Tensor) -> Tensor:

@@ -377,6 +377,8 @@ ROUNDED: dict[str, Callable[..., Any]] = {
     "multiply": lambda t, a, b, c: (a * b, a * 1.2345, a * (1.2345 + 0.1j), 1.234 - a),
     "sign": lambda t, a, b, c: a.sgn(),
     "added at": lambda t, a, b, c: a.index_add(0, t.zeros(64, dtype=t.int64), b),
+    "multiplied at": lambda t, a, b, c: a.clone().index_add_(-1, t.zeros(64, dtype=t.int64), b, alpha=1.37),
+    "added to one": lambda t, a, b, c: a[0].index_add(0, t.tensor([0]), b[1]),
     "spread": lambda t, a, b, c: (a.norm(), a.var(), *t.std_mean(a)),
     "with out": lambda t, a, b, c: (
         t.abs(a, out=t.empty(64, dtype=t.half)),
@@ -390,6 +392,28 @@ def test_halves_are_rounded_as_there(name: str) -> None:
     rng = np.random.default_rng(2)
     values = [(rng.normal(size=64) + 1j * rng.normal(size=64)).astype(np.complex64) for _ in range(3)]
     _alike(lambda t: ROUNDED[name](t, *[t.from_numpy(x.copy()).chalf() for x in values]))
+
+
+@pytest.mark.parametrize("name", [*NARROW, "bfloat16"])
+def test_sums_at_places_are_rounded_one_by_one(name: str) -> None:
+    rng = np.random.default_rng(4)
+    values, more = (rng.normal(size=(5, 40)).astype(np.float32) for _ in range(2))
+    rows, columns = rng.integers(0, 5, 40), rng.integers(-40, 40, 40)
+    for call in (
+        lambda t, a, b, r, c: a.index_put((r,), b[:1], accumulate=True),
+        lambda t, a, b, r, c: a.index_put((r, c), b[0], accumulate=True),
+        lambda t, a, b, r, c: a.t().index_put_((c,), b[:, 3], accumulate=True),
+        lambda t, a, b, r, c: a.index_put((r[:0],), b[:0], accumulate=True),
+        lambda t, a, b, r, c: a.index_put(
+            (a.float() > 0 if not a.is_complex() else a.real > 0,), b[0, 0], accumulate=True
+        ),
+    ):
+
+        def made(t: Any, call: Any = call) -> Any:
+            given = (t.from_numpy(x.copy()).to(getattr(t, name)) for x in (values, more))
+            return call(t, *given, t.from_numpy(rows), t.from_numpy(columns))
+
+        _alike(made)
 
 
 @pytest.mark.parametrize("name", FLOAT8)

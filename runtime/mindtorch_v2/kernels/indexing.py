@@ -210,12 +210,32 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     _check_range(self, keys)
     target = _bits(self)
     if accumulate and self.dtype in _AS_BITS:
-        self.copy_(index_put_(_to_numbers(self), indices, _to_numbers(values), True))
+        _add_in_steps(self, keys, values, given)
     elif accumulate:
         np.add.at(target, keys, _bits(values).reshape(given))
     else:
         target[keys] = _bits(values).reshape(given)
     return self
+
+
+def _add_in_steps(self: Tensor, keys: tuple[Any, ...], values: Tensor, shape: tuple[int, ...]) -> None:
+    """Adds ``values``, taken in a shape, at places of a tensor, and rounds each sum: of several to a place one by one."""
+    np = _numpy()
+    whole = self.contiguous().clone().reshape(-1)
+    places = np.arange(self.numel()).reshape(tuple(self.shape))[keys]
+    added = np.broadcast_to(_bits(_to_numbers(values)).reshape(shape), places.shape).reshape(-1)
+    places = places.reshape(-1)
+    order = np.argsort(places, kind="stable")
+    starts = np.flatnonzero(np.diff(places[order], prepend=-1))  # of the values that come to one place
+    turns = np.empty_like(places)
+    turns[order] = np.arange(places.size) - np.repeat(starts, np.diff(starts, append=places.size))
+    numbers, like = _bits(whole), _to_numbers(values)
+    for turn in range(int(turns.max()) + 1):
+        chosen = turns == turn
+        at = places[chosen]
+        before = _to_numbers(_from_array(numbers[at], self))
+        numbers[at] = _bits((before + _from_array(added[chosen], like)).to(self.dtype))
+    self.copy_(whole.reshape(tuple(self.shape)))
 
 
 def _is_one_mask(indices: Sequence[Tensor | None]) -> bool:
