@@ -219,7 +219,7 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
 
 
 def _add_in_steps(self: Tensor, keys: tuple[Any, ...], values: Tensor, shape: tuple[int, ...]) -> None:
-    """Adds ``values``, taken in a shape, at places of a tensor: each sum is rounded, of several to one place one by one."""
+    """Adds ``values``, taken in a shape, at places of a tensor: each sum is rounded, of several to a place in turn."""
     np = _numpy()
     whole = self.contiguous().clone().reshape(-1)
     places = np.arange(self.numel()).reshape(tuple(self.shape))[keys]
