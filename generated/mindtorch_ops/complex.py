@@ -52,9 +52,9 @@ def view_as_real(op, self):
 def view_as_complex(op, self):
     """Pairs in a last dimension of 2 as complex numbers."""
     op.check(
-        any_of(self.dtype == torch.float32, self.dtype == torch.float64),
+        any_of(self.dtype == torch.float32, self.dtype == torch.float64, self.dtype == torch.float16),
         message=(
-            "view_as_complex is only supported for floating point tensors, but got a tensor of scalar type: "
+            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
             f"{self.dtype}"
         ),
     )
@@ -88,7 +88,7 @@ def _complex_default(op, real, imag):
         message=f"Expected object of scalar type {real.dtype} but got scalar type {imag.dtype} for second argument",
     )
     op.check(
-        any_of(real.dtype == torch.float32, real.dtype == torch.float64),
+        any_of(real.dtype == torch.float32, real.dtype == torch.float64, real.dtype == torch.float16),
         message=f"Expected both inputs to be Half, Float or Double tensors but got {real.dtype} and {imag.dtype}",
     )
     op.python("mindtorch_v2.kernels.complex:complex_of", device="any")

@@ -198,7 +198,9 @@ def _abs_default(op, self):
     out = op.returns(
         empty(
             self.shape,
-            torch.float32
+            torch.float16
+            if self.dtype == torch.complex32
+            else torch.float32
             if self.dtype == torch.complex64
             else torch.float64
             if self.dtype == torch.complex128

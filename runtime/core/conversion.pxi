@@ -10,7 +10,8 @@ from operator import index as to_index
 cdef dict DTYPE_OF_NUMBER = {
     0: dtypes["uint8"], 1: dtypes["int8"], 2: dtypes["int16"], 3: dtypes["int32"], 4: dtypes["int64"], 5: dtypes["float16"],
     6: dtypes["float32"], 7: dtypes["float64"], 9: dtypes["complex64"], 10: dtypes["complex128"], 11: dtypes["bool"],
-    15: dtypes["bfloat16"], 27: dtypes["uint16"], 28: dtypes["uint32"], 29: dtypes["uint64"],
+    8: dtypes["complex32"], 15: dtypes["bfloat16"], 23: dtypes["float8_e5m2"], 24: dtypes["float8_e4m3fn"],
+    25: dtypes["float8_e5m2fnuz"], 26: dtypes["float8_e4m3fnuz"], 27: dtypes["uint16"], 28: dtypes["uint32"], 29: dtypes["uint64"],
 }
 cdef dict NUMBER_OF_DTYPE = {value: number for number, value in DTYPE_OF_NUMBER.items()}
 # The memory formats there are, and their numbers.

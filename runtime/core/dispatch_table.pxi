@@ -39,12 +39,14 @@ autograd_kernel = CoreKernel("autograd kernel")          # records the call for 
 _python_kernel = CoreKernel("Python dispatcher")
 _no_fake_kernel = CoreKernel("error that asks for a fake rule")
 _lazy_kernel = CoreKernel("kernel that works out what tensors stand for")
+_narrow_kernel = CoreKernel("kernel for narrow dtypes")
 
 # What happens at a key where nothing else is registered.
 cdef dict CORE_FALLBACKS = {
     key: (autograd_kernel, CORE, False) for key in range(KEY_AUTOGRAD_OTHER, KEY_AUTOGRAD_META + 1)}
 CORE_FALLBACKS[KEY_PYTHON] = (_python_kernel, CORE, False)
 CORE_FALLBACKS[KEY_META] = (_no_fake_kernel, CORE, False)
+CORE_FALLBACKS[KEY_NARROW] = (_narrow_kernel, CORE, False)
 for _key in (KEY_CONJUGATE, KEY_NEGATIVE, KEY_ZERO_TENSOR):
     CORE_FALLBACKS[_key] = (_lazy_kernel, CORE, False)
 for _key in (KEY_BACKEND_SELECT, KEY_AD_INPLACE_OR_VIEW, *range(KEY_AUTOCAST_CPU, KEY_AUTOCAST_LAST + 1)):
@@ -97,7 +99,8 @@ cdef int resolve_operator(OpOverload op) except -1:
         if found is None:
             continue
         entry, kind = found
-        if entry[0] is fallthrough_kernel or entry[0] is _lazy_kernel and leaves_values_alone(op):
+        if entry[0] is fallthrough_kernel or entry[0] is _lazy_kernel and leaves_values_alone(op) \
+                or entry[0] is _narrow_kernel and (leaves_values_alone(op) or not op.is_builtin):
             op.active &= ~(<uint64_t>1 << key)
             continue
         op.active |= <uint64_t>1 << key

@@ -4,6 +4,8 @@
 cdef enum:
     MT_BOOL, MT_U8, MT_I8, MT_I16, MT_I32, MT_I64, MT_F16, MT_BF16, MT_F32, MT_F64, MT_C64, MT_C128
     MT_U16, MT_U32, MT_U64
+    MT_F8_E4M3FN, MT_F8_E5M2, MT_F8_E4M3FNUZ, MT_F8_E5M2FNUZ, MT_C32
+    MT_NARROW = MT_F8_E4M3FN       # and all from it on
 
 
 @cython.final
@@ -20,6 +22,16 @@ cdef class dtype:
     @property
     def is_complex(self):
         return self.category == CATEGORY_COMPLEX
+
+    def to_complex(self):
+        """The complex dtype of such parts. Raises RuntimeError where there is none."""
+        if self.category < CATEGORY_FLOAT:
+            raise RuntimeError(f"Unknown Complex ScalarType for {scalar_types[self.name]}")
+        return self if self.category == CATEGORY_COMPLEX else complex_of(self)
+
+    def to_real(self):
+        """The dtype of a complex one's parts; another one itself."""
+        return dtypes[f"float{4 * self.itemsize}"] if self.category == CATEGORY_COMPLEX else self
 
     def __repr__(self):
         return "torch." + self.name
@@ -51,17 +63,25 @@ dtypes = {t.name: t for t in (
     make_dtype("uint16", MT_U16, 2, CATEGORY_INT, False, "H"),
     make_dtype("uint32", MT_U32, 4, CATEGORY_INT, False, "I"),
     make_dtype("uint64", MT_U64, 8, CATEGORY_INT, False, "L" if sizeof(long) == 8 else "Q"),
+    # From here on those that few operators compute with: see narrow_dtypes.pxi.
+    make_dtype("float8_e4m3fn", MT_F8_E4M3FN, 1, CATEGORY_FLOAT, True, None),
+    make_dtype("float8_e5m2", MT_F8_E5M2, 1, CATEGORY_FLOAT, True, None),
+    make_dtype("float8_e4m3fnuz", MT_F8_E4M3FNUZ, 1, CATEGORY_FLOAT, True, None),
+    make_dtype("float8_e5m2fnuz", MT_F8_E5M2FNUZ, 1, CATEGORY_FLOAT, True, None),
+    make_dtype("complex32", MT_C32, 4, CATEGORY_COMPLEX, True, None),
 )}
 cdef list dtype_by_code = list(dtypes.values())
 cdef dtype dtype_bool = dtypes["bool"], dtype_i64 = dtypes["int64"], dtype_f32 = dtypes["float32"]
 cdef dtype dtype_f64 = dtypes["float64"], dtype_c64 = dtypes["complex64"], dtype_c128 = dtypes["complex128"]
+cdef dtype dtype_f16 = dtypes["float16"], dtype_c32 = dtypes["complex32"]
 cdef dtype default_dtype_ = dtype_f32
 
 # PyTorch's names of dtypes in what its operators say, and in the names of their old types.
 scalar_types = {
     "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
     "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "float8_e4m3fn": "Float8_e4m3fn", "float8_e5m2": "Float8_e5m2",
+    "float8_e4m3fnuz": "Float8_e4m3fnuz", "float8_e5m2fnuz": "Float8_e5m2fnuz", "complex32": "ComplexHalf",
 }
 
 
@@ -79,6 +99,8 @@ def set_default_dtype(d, /):
     global default_dtype_
     if not isinstance(d, dtype) or (<dtype>d).category != CATEGORY_FLOAT:
         raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
+    if is_float8(<dtype>d):
+        raise TypeError(f"couldn't find storage object {scalar_types[(<dtype>d).name]}Storage: numbers of 8 bits are no default type")
     default_dtype_ = <dtype>d
 
 
@@ -98,22 +120,36 @@ cdef dtype dtype_from_python(object value):
 
 
 cdef inline bint is_wide_unsigned(dtype d) noexcept:
-    return d.code >= MT_U16
+    return MT_U16 <= d.code <= MT_U64
+
+
+cdef inline bint is_float8(dtype d) noexcept:
+    return MT_F8_E4M3FN <= d.code <= MT_F8_E5M2FNUZ
+
+
+cdef dtype complex_of(dtype d):
+    """The complex dtype whose parts are as a floating-point one, but for bfloat16, whose are wider. RuntimeError for 8 bits."""
+    if is_float8(d):
+        raise RuntimeError(f"Unknown Complex ScalarType for {scalar_types[d.name]}")
+    return dtype_c128 if d is dtype_f64 else dtype_c32 if d is dtype_f16 else dtype_c64
 
 
 cdef dtype promote(dtype a, dtype b):
     """The smallest dtype that holds both (torch.promote_types). RuntimeError where PyTorch names none."""
     if a is b:
         return a
+    if is_float8(a) or is_float8(b):
+        raise RuntimeError("Promotion for Float8 Types is not supported, attempted to promote "
+                           f"{scalar_types[a.name]} and {scalar_types[b.name]}")
     if a.category < b.category:
         a, b = b, a
     if a.category != CATEGORY_FLOAT and (is_wide_unsigned(a) or is_wide_unsigned(b)):
         raise RuntimeError("Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
                            f"{a.name} and {b.name}: convert one of them first")
     if a.category == CATEGORY_COMPLEX:
-        if b.category == CATEGORY_COMPLEX or b is dtype_f64:
-            return dtype_c128 if a is dtype_c128 or b.itemsize == 16 or b is dtype_f64 else dtype_c64
-        return a
+        if b.category == CATEGORY_FLOAT:
+            b = complex_of(b)
+        return b if b.category == CATEGORY_COMPLEX and b.itemsize > a.itemsize else a
     if a.category > b.category:
         return a
     if a.category == CATEGORY_FLOAT:
@@ -153,7 +189,7 @@ cdef dtype dtype_of_number(object value):
     if PyFloat_Check(value):
         return default_dtype_
     if PyComplex_Check(value):
-        return dtype_c128 if default_dtype_ is dtype_f64 else dtype_c64
+        return complex_of(default_dtype_)
     return None
 
 
@@ -223,5 +259,5 @@ cdef dtype combine_categories(dtype higher, dtype lower):
     if lower is None or lower.category <= higher.category:
         return higher
     if lower.category == CATEGORY_COMPLEX and higher.category == CATEGORY_FLOAT:
-        return promote(higher, dtype_c64) if higher.itemsize > 2 else dtype_c64
+        return complex_of(higher)
     return lower if lower.category > CATEGORY_INT else promote(higher, lower)

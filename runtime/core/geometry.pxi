@@ -134,6 +134,8 @@ cdef inline Tensor bare_tensor(dtype dt, device dev):
     cdef Tensor t = Tensor.__new__(Tensor)
     t.dt, t.dev = dt, dev
     t.keys = device_keys(dev.type_code) & ~mt_state.withheld
+    if dt.code >= MT_NARROW:
+        t.keys |= NARROW
     t.born = mt_state.transform
     return t
 
@@ -179,6 +181,7 @@ cdef Tensor shape_sizes(int nd, const int64_t* sizes, dtype dt, device dev):
 
 cdef Tensor alloc_sizes(int nd, const int64_t* sizes, dtype dt, device dev):
     cdef Tensor t = shape_sizes(nd, sizes, dt, dev)
+    note_halves(dt)
     t.storage = new_storage(bytes_of(t), dev)
     return t
 
@@ -212,7 +215,7 @@ cdef Tensor like_at(PyObject* t, PyObject* d):
     """As `like_of`, of a borrowed tensor and dtype."""
     cdef PyObject* dev = <PyObject*>(<Tensor>t).dev
     cdef Tensor result
-    if not (<Tensor>t).contig or (<device>dev).type_code == KEY_META:
+    if not (<Tensor>t).contig or (<device>dev).type_code == KEY_META or (<dtype>d).code == MT_C32:
         return alloc_sizes((<Tensor>t).nd, (<Tensor>t).sizes, <dtype>d, <device>dev)
     result = bare_tensor(<dtype>d, <device>dev)
     copy_geometry_at(t, result)

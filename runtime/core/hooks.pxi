@@ -57,6 +57,9 @@ cdef class Hooks:
     cdef public object number_taken          # (tensor)
     cdef public object iterated              # (tensor)
     cdef public object apply_traced          # (cls, args): Function.apply
+    # dtypes that few operators compute with: _narrow_dtypes
+    cdef public object call_with_narrow      # (op, keys, args, kwargs)
+    cdef public object warn_experimental     # (): of a new tensor of complex numbers of two halves
     # other devices' memory: backends._copies
     cdef public object copy_elsewhere        # (destination, source): of tensors of one shape, at least one not on the CPU
 

@@ -46,6 +46,7 @@ cdef uint64_t CONJUGATE = <uint64_t>1 << KEY_CONJUGATE
 cdef uint64_t NEGATIVE = <uint64_t>1 << KEY_NEGATIVE
 cdef uint64_t ZERO_TENSOR = <uint64_t>1 << KEY_ZERO_TENSOR
 cdef uint64_t LAZY = CONJUGATE | NEGATIVE | ZERO_TENSOR          # of what is not what its memory is
+cdef uint64_t NARROW = <uint64_t>1 << KEY_NARROW                 # has no name: nothing is registered there
 # What a wrapper's class answers for itself, as bits of the tensor's keys at which nothing is ever registered.
 cdef uint64_t ASKED_STRIDES = <uint64_t>1 << KEY_COUNT
 cdef uint64_t ASKED_SIZES = <uint64_t>1 << (KEY_COUNT + 1)
@@ -57,8 +58,8 @@ cdef uint64_t OVERRIDES = PYTHON | TORCH_FUNCTION | BATCHED | FUNCTIONALIZE | AS
 cdef extern from *:
     """
     /* initial-exec: one load instead of a call into the dynamic linker; the struct is far below the reserve for it. */
-    #define MT_AUTOCAST ((uint64_t)127 << 26)    /* Autocast keys are excluded until a thread turns autocast on */
-    #define MT_ALWAYS ((uint64_t)1 << 9 | (uint64_t)1 << 15)    /* BackendSelect and ADInplaceOrView: of every call */
+    #define MT_AUTOCAST ((uint64_t)127 << 27)    /* Autocast keys are excluded until a thread turns autocast on */
+    #define MT_ALWAYS ((uint64_t)1 << 10 | (uint64_t)1 << 16)    /* BackendSelect and ADInplaceOrView: of every call */
     static __thread mt_state_t mt_state __attribute__((tls_model("initial-exec"))) = {MT_ALWAYS, MT_AUTOCAST, 0, 0, 0, INT64_MAX, 0, 0, 0, 0};
     """
     mt_state_t mt_state

@@ -63,6 +63,7 @@ cdef Tensor room_in_format(int nd, const int64_t* sizes, dtype dt, device dev, o
     cdef const int* order = NULL if format is None else order_of_format(format, nd)
     if order != NULL:
         set_dense(t, order)
+    note_halves(dt)
     t.storage = new_storage(bytes_of(t), dev)
     return t
 
@@ -80,6 +81,7 @@ cdef Tensor room_like(Tensor t, dtype dt, device dev, object format):
         made = shape_sizes(t.nd, t.sizes, dt, dev)
         from_the_innermost(t, order)
         set_dense(made, order)
+    note_halves(dt)
     made.storage = new_storage(bytes_of(made), dev)
     return made
 

@@ -46,7 +46,7 @@ def wrapper_tensor(cls, size, strides=None, dtype=None, device=None, uint64_t ex
         shape = with_strides(shape, strides)
     t.dt, t.storage, t.dev = shape.dt, shape.storage, as_device(device)
     shared(t.storage).claimed = True
-    t.keys = device_keys(t.dev.type_code) & ~mt_state.withheld | override_keys(cls) | extra_keys
+    t.keys = with_narrow(device_keys(t.dev.type_code) & ~mt_state.withheld | override_keys(cls) | extra_keys, t.dt)
     t.born = mt_state.transform
     if storage_offset is not None:
         t.offset = storage_offset

@@ -39,6 +39,7 @@ def retyped(Tensor t not None, dtype dt not None, size, stride, int64_t storage_
     cdef Tensor v = bare_view(t, nd)
     read_ints(stride, strides, "retyped(): argument 'stride'")
     v.dt, v.offset = dt, storage_offset
+    v.keys = with_narrow(v.keys, dt)
     set_strides(v, sizes, strides)
     if bytes_reached(v) > <int64_t>t.storage.nbytes_:
         raise out_of_bounds(v, bytes_reached(v), t.storage)
@@ -245,7 +246,7 @@ cdef class ArrayView:
         if tensor.keys & LAZY:
             raise RuntimeError(no_memory_to_show(tensor))
         if tensor.dt.buffer_format is None:
-            raise TypeError(f"Got unsupported ScalarType {tensor.dt.name}: NumPy has no such type")
+            raise TypeError(f"Got unsupported ScalarType {scalar_types[tensor.dt.name]}: NumPy has no such type")
         if tensor.storage.data == NULL and tensor.nelem > 0:
             raise RuntimeError("the memory of this tensor was freed")
         if mt_advance(0, tensor.nelem, tensor.dt.itemsize, &nbytes):

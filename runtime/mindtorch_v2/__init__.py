@@ -13,6 +13,7 @@ from . import (  # noqa: F401  (these fill the hooks of the core)
     _core,
     _indexing,
     _lazy_values,
+    _narrow_dtypes,
     _printing,
     _tensor_compat,
     _tensor_methods,
@@ -115,9 +116,11 @@ __all__ = [
 uint8, int8, int16, int32, int64 = (dtypes[n] for n in ("uint8", "int8", "int16", "int32", "int64"))
 uint16, uint32, uint64 = (dtypes[n] for n in ("uint16", "uint32", "uint64"))
 float16, bfloat16, float32, float64 = (dtypes[n] for n in ("float16", "bfloat16", "float32", "float64"))
-complex64, complex128 = dtypes["complex64"], dtypes["complex128"]
+float8_e4m3fn, float8_e5m2 = dtypes["float8_e4m3fn"], dtypes["float8_e5m2"]
+float8_e4m3fnuz, float8_e5m2fnuz = dtypes["float8_e4m3fnuz"], dtypes["float8_e5m2fnuz"]
+complex32, complex64, complex128 = (dtypes[n] for n in ("complex32", "complex64", "complex128"))
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
-cfloat, cdouble = complex64, complex128
+chalf, cfloat, cdouble = complex32, complex64, complex128
 bool = dtypes["bool"]
 inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 

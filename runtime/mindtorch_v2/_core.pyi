@@ -9,6 +9,8 @@ from opschema import Schema
 class dtype:  # noqa: N801
     name: str
     itemsize: int
+    def to_complex(self) -> dtype: ...
+    def to_real(self) -> dtype: ...
     code: int
     is_signed: bool
     @property

@@ -15,6 +15,7 @@ from ._core import device as Device
 from ._core import dtype as DType
 from ._hooks import hooks
 from ._modes import stacks
+from ._narrow_dtypes import is_narrow
 from ._numbers import PYTHON_TYPES, as_element
 from ._ops import ops
 from ._sequences import is_sequence, listed
@@ -441,9 +442,9 @@ def _from_values(data: Any, dtype: DType | None) -> Tensor:
     target = dtype or _inferred(values)
     if not _NUMBERS.issuperset(map(type, values)):
         values = list(map(_number, values))
-    if target is _core.dtypes["bfloat16"]:
-        single = _from_values(data, _core.dtypes["float32"])
-        return _converted(single, target, None)
+    if target is _core.dtypes["bfloat16"] or is_narrow(target):
+        wide = _from_values(data, _core.dtypes["complex64" if target.is_complex else "float32"])
+        return _converted(wide, target, None)
     if _is_integer(target):
         return _copied(np.array(_integers(values, target), dtype=target.name).reshape(shape), target)
     try:

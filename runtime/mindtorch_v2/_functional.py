@@ -11,6 +11,7 @@ from . import _core
 from ._argument_types import check_number, checks_types, names_wrong_types
 from ._core import Tensor
 from ._core import dtype as DType
+from ._narrow_dtypes import widened
 from ._numbers import PYTHON_TYPES, as_element, is_beyond, refuse_too_big
 from ._ops import ops
 from .overrides import handle_torch_function, overridable
@@ -167,6 +168,9 @@ def _variance(name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: Any, c
     if correction is not _LEFT_OUT and correction is not None:
         check_number(name, "correction", 3, correction)
         fewer = as_element(correction.item() if isinstance(correction, Tensor) else correction, _core.dtypes["float64"])
+    if input.dtype is _core.dtypes["complex32"]:
+        halves: Tensor = _variance(name, widened(input), dim, unbiased, keepdim, correction).half()
+        return halves
     dims = _dims(input, None if dim is _LEFT_OUT else dim)
     mean = input.mean(dims, True)
     count = math.prod(input.shape[d] for d in dims) if input.dim() else 1

@@ -24,16 +24,27 @@ _LARGEST = {
     "bfloat16": float.fromhex("0x1.fep127"),
     "float32": float.fromhex("0x1.fffffep127"),
     "float64": float.fromhex("0x1.fffffffffffffp1023"),
+    "float8_e4m3fn": 448.0,
+    "float8_e5m2": 57344.0,
+    "float8_e4m3fnuz": 240.0,
+    "float8_e5m2fnuz": 57344.0,
 }
+_INFINITE = {name for name in _LARGEST if name != "float8_e4m3fn" and not name.endswith("fnuz")}
 _C_NAMES = {  # what PyTorch calls dtypes in this error; the others it calls by their name and `_t`
     "int32": "int",
     "float16": "c10::Half",
     "bfloat16": "c10::BFloat16",
     "float32": "float",
     "float64": "double",
+    "float8_e4m3fn": "c10::Float8_e4m3fn",
+    "float8_e5m2": "c10::Float8_e5m2",
+    "float8_e4m3fnuz": "c10::Float8_e4m3fnuz",
+    "float8_e5m2fnuz": "c10::Float8_e5m2fnuz",
+    "complex32": "c10::complex<c10::Half>",
     "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
 }
+_PARTS = {4: "float16", 8: "float32", 16: "float64"}  # of complex numbers, by their bytes
 _WORD = 1 << 64
 _FLOAT32 = _core.dtypes["float32"]
 _INT64 = _core.dtypes["int64"]
@@ -47,14 +58,14 @@ def as_element(value: Any, dtype: DType) -> Any:
     integer fits an unsigned type that holds its magnitude: it wraps.
     """
     kind = type(value)
-    if kind is float and dtype.is_floating_point and -65504 <= value <= 65504:  # which every such dtype holds
+    if kind is float and dtype.is_floating_point and -240 <= value <= 240:  # which every such dtype holds
         return value
     if kind is int and dtype is _INT64 and -_WORD >> 1 <= value < _WORD >> 1:
         return value
     if isinstance(value, int):
         refuse_too_big(value)
     if dtype.is_complex:
-        part = _core.dtypes["float32" if dtype.itemsize == 8 else "float64"]
+        part = _core.dtypes[_PARTS[dtype.itemsize]]
         return complex(_as_float(value.real, part, dtype), _as_float(value.imag, part, dtype))
     if dtype is _BOOL:
         return bool(value)
@@ -102,7 +113,7 @@ def _as_float(value: Any, dtype: DType, named: DType) -> float:
 
 def is_beyond(number: float, dtype: DType) -> bool:
     """Whether a finite number is larger than those of a floating-point dtype."""
-    return abs(number) > _LARGEST[dtype.name] and not math.isinf(number)
+    return abs(number) > _LARGEST[dtype.name] and not (math.isinf(number) and dtype.name in _INFINITE)
 
 
 def _as_integer(value: Any, dtype: DType) -> int:

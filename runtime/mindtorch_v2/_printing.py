@@ -9,6 +9,7 @@ from typing import Any
 from . import _core
 from ._core import Tensor
 from ._lazy_values import values_of
+from ._narrow_dtypes import widened
 from .overrides import handle_attribute
 
 __all__ = ["set_printoptions", "tensor_repr"]
@@ -93,7 +94,9 @@ def _implied_dtypes() -> tuple[Any, ...]:
 def _joined(body: str, suffixes: list[str], indent: int) -> str:
     """The body with its suffixes, on a new line where the last one is full."""
     text = body
-    last = len(body) - body.rfind("\n") - 1 + (indent if "\n" not in body else 0)
+    last = (
+        len(body) - body.rfind("\n") + 1 + (indent if "\n" not in body else 0)
+    )  # two more than there are, as in PyTorch
     for suffix in suffixes:
         if last + len(suffix) + 2 > _WIDTH:
             text += ",\n" + " " * indent + suffix
@@ -111,7 +114,7 @@ def _body(self: Tensor, indent: int) -> str:
     cut = tuple(self.numel() > _Options.threshold and size > 2 * edge for size in self.shape)
     plain = _edges(self.detach(), cut, edge)
     plain = values_of(plain if plain.is_cpu else plain.cpu())
-    values = (plain.float() if plain.dtype in _halves() else plain).numpy()
+    values = (plain.float() if plain.dtype in _halves() else widened(plain)).numpy()
     shown = values.reshape([2 * edge if is_cut else size for is_cut, size in zip(cut, self.shape, strict=True)])
     show = _formatter(np.asarray(shown), self)
     return _nested(shown, indent, cut, show)

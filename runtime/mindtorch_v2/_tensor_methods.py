@@ -14,6 +14,7 @@ from ._creation import tensor
 from ._hooks import hooks
 from ._lazy_values import values_of
 from ._modes import stacks
+from ._narrow_dtypes import widened
 from ._numbers import PYTHON_TYPES
 from ._ops import ops
 from ._shared_memory import is_shared, share_memory_
@@ -168,7 +169,7 @@ def tolist(self: Tensor) -> Any:
         return []  # NumPy makes no array of some shapes without elements
     source = _values_on_cpu(self)
     try:
-        array = (source.float() if source.dtype is _core.dtypes["bfloat16"] else source).numpy()
+        array = (source.float() if source.dtype is _core.dtypes["bfloat16"] else widened(source)).numpy()
     except ValueError:  # more bytes than an address counts, though few of them lie in memory
         raise MemoryError(f"tolist(): no memory holds a list of shape {list(self.shape)}") from None
     return array.tolist()
@@ -338,6 +339,7 @@ def _parts_setter(part: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Any], N
 
 
 _DTYPES_OF_METHODS = {
+    "chalf": "complex32",
     "cfloat": "complex64",
     "cdouble": "complex128",
     "float": "float32",

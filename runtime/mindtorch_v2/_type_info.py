@@ -52,9 +52,15 @@ _FLOATS = {
     "bfloat16": (7, -126, 127),
     "float32": (23, -126, 127),
     "float64": (52, -1022, 1023),
+    "float8_e4m3fn": (3, -6, 8),
+    "float8_e5m2": (2, -14, 15),
+    "float8_e4m3fnuz": (3, -7, 7),
+    "float8_e5m2fnuz": (2, -15, 15),
 }
-_PARTS = {"complex64": "float32", "complex128": "float64"}
-_RESOLUTIONS = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-6, "float64": 1e-15}
+_LARGEST = {"float8_e4m3fn": 448.0}  # where the bits of one larger are NaN
+_EPSILONS = {"float8_e5m2fnuz": 0.125}  # as PyTorch has it: half of what it is
+_PARTS = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
+_RESOLUTIONS = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-6, "float64": 1e-15}  # else 1
 
 
 def _refuse(name: str, given: Any) -> NoReturn:
@@ -84,11 +90,11 @@ class finfo:  # noqa: N801 - PyTorch's name
         digits, least, largest = _FLOATS[name]
         self.dtype = name
         self.bits = 8 * _core.dtypes[name].itemsize
-        self.eps = 2.0**-digits
-        self.max = (2.0 - self.eps) * 2.0**largest
+        self.eps = _EPSILONS.get(name, 2.0**-digits)
+        self.max = _LARGEST.get(name, (2.0 - 2.0**-digits) * 2.0**largest)
         self.min = -self.max
         self.tiny = self.smallest_normal = 2.0**least
-        self.resolution = _RESOLUTIONS[name]
+        self.resolution = _RESOLUTIONS.get(name, 1.0)
 
     def __repr__(self) -> str:
         shown = {

@@ -27,7 +27,7 @@ C_FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
 C_TYPES = C_FLOATS | {f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64)} | {"bool"}
 CONSTANTS = frozenset({"inf", "nan", "pi"})
 DTYPES = frozenset(
-    {"float16", "bfloat16", "float32", "float64", "complex64", "complex128", "bool"}
+    {"float16", "bfloat16", "float32", "float64", "complex32", "complex64", "complex128", "bool"}
     | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 )
 

@@ -69,7 +69,8 @@ cdef const char* USED_VERSIONED = "used_dltensor_versioned"
 cdef dict CODES = {
     "bool": (6, 8), "uint8": (1, 8), "uint16": (1, 16), "uint32": (1, 32), "uint64": (1, 64), "int8": (0, 8), "int16": (0, 16),
     "int32": (0, 32), "int64": (0, 64), "float16": (2, 16), "bfloat16": (4, 16), "float32": (2, 32), "float64": (2, 64),
-    "complex64": (5, 64), "complex128": (5, 128),
+    "complex32": (5, 32), "complex64": (5, 64), "complex128": (5, 128), "float8_e4m3fn": (10, 8), "float8_e4m3fnuz": (11, 8),
+    "float8_e5m2": (12, 8), "float8_e5m2fnuz": (13, 8),
 }
 cdef dict NAMES = {code: name for name, code in CODES.items()}
 

@@ -23,11 +23,12 @@ cdef class dtype:
     cdef readonly int code
     cdef readonly bint is_signed
     cdef int category
-    cdef str buffer_format   # struct-module format; None where the buffer protocol has none (bfloat16)
+    cdef str buffer_format   # struct-module format; None where the buffer protocol has none, as of bfloat16
 
 cdef enum:                     # dispatch keys: bit positions by rising priority
     KEY_UNDEFINED
     KEY_CPU, KEY_CUDA, KEY_MPS, KEY_NPU, KEY_PRIVATE1, KEY_PRIVATE2, KEY_PRIVATE3, KEY_META    # a device type's code is its key here
+    KEY_NARROW                                               # of dtypes that few operators compute with: narrow_dtypes.pxi
     KEY_BACKEND_SELECT, KEY_PYTHON, KEY_FUNCTIONALIZE
     KEY_CONJUGATE, KEY_NEGATIVE, KEY_ZERO_TENSOR              # of tensors that are not what their memory is: lazy_values.pxi
     KEY_AD_INPLACE_OR_VIEW

@@ -115,7 +115,7 @@ MT_INLINE T power(T a, T b) {
   };
 
 struct Add {
-  static constexpr bool kComplex = true;
+  static constexpr bool kComplex = true, kComplexHalf = true;
   double value;
   explicit Add(const double* p) : value(p[0]) {}
   template <class T>
@@ -127,7 +127,14 @@ struct Add {
     }
   }
 };
-BINARY_COMPLEX(Mul, wrap_mul(a, b))
+struct Mul {
+  static constexpr bool kComplex = true, kComplexHalf = true;
+  explicit Mul(const double*) {}
+  template <class T>
+  MT_INLINE T operator()(T a, T b) const {
+    return wrap_mul(a, b);
+  }
+};
 BINARY_COMPLEX(Div, a / b)
 BINARY(Remainder, floor_remainder(a, b))
 BINARY_COMPLEX(Pow, power(a, b))

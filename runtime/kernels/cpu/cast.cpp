@@ -2,7 +2,9 @@
 #include <complex>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
+#include "float8.h"
 #include "half.h"
 
 namespace mt {
@@ -12,6 +14,11 @@ template <class T>
 struct IsComplex : std::false_type {};
 template <class T>
 struct IsComplex<std::complex<T>> : std::true_type {};
+
+template <class T>
+struct IsFloat8 : std::false_type {};
+template <int Fraction, int Bias, Special kSpecial>
+struct IsFloat8<Float8<Fraction, Bias, kSpecial>> : std::true_type {};
 
 // A number without its fraction; what I cannot hold, and NaN, is I's least number, as in PyTorch on x86.
 template <class I, class F>
@@ -37,7 +44,13 @@ template <class D, class S>
 MT_INLINE D convert(S v) {
   if constexpr (std::is_same_v<D, S>) {
     return v;
-  } else if constexpr (std::is_same_v<S, BFloat16>) {
+  } else if constexpr (IsFloat8<D>::value) {
+    return to_float8<D>(v);
+  } else if constexpr (std::is_same_v<D, ComplexHalf>) {
+    return {Float16(v.real()), Float16(v.imag())};
+  } else if constexpr (std::is_same_v<S, ComplexHalf>) {
+    return D(v.real, v.imag);
+  } else if constexpr (std::is_same_v<S, BFloat16> || IsFloat8<S>::value) {
     return convert<D>(to_float(v));
   } else if constexpr (std::is_same_v<S, Float16> && !std::is_same_v<D, float>) {
     return convert<D>(float(v));
@@ -92,7 +105,7 @@ void fill_row(CastFn* row) {
   ((*row++ = pick<D, S>()), ...);
 }
 
-constexpr int kDtypes = 15;
+constexpr int kDtypes = MT_U64 + 1;  // that are converted to one another at once
 
 // In the order of enum mt_dtype.
 #define MT_ALL_TYPES                                                                                                \
@@ -108,15 +121,98 @@ struct Table {
   }
 };
 
+// The others are converted by way of one of those: a float, or a complex number of two.
+template <int32_t Dtype>
+struct Narrow;
+template <>
+struct Narrow<MT_F8_E4M3FN> {
+  using Type = Float8E4M3FN;
+};
+template <>
+struct Narrow<MT_F8_E5M2> {
+  using Type = Float8E5M2;
+};
+template <>
+struct Narrow<MT_F8_E4M3FNUZ> {
+  using Type = Float8E4M3FNUZ;
+};
+template <>
+struct Narrow<MT_F8_E5M2FNUZ> {
+  using Type = Float8E5M2FNUZ;
+};
+
+constexpr int kAllDtypes = MT_C32 + 1;
+
+constexpr bool is_narrow(int32_t dtype) { return dtype >= kDtypes; }
+constexpr int32_t wide(int32_t dtype) { return dtype == MT_C32 ? MT_C64 : MT_F32; }
+
+struct Step {
+  CastFn cast;
+  int64_t stride;  // of the operand that is not the buffer, in bytes
+};
+
+__attribute__((noinline)) int in_two_steps(char* dst, const char* src, int64_t n, Step load, int64_t src_stride, Step store,
+                                           int64_t dst_stride) {
+  alignas(64) std::complex<float> buffer[kBlock];
+  for (int64_t done = 0; done < n; done += kBlock) {
+    const int64_t count = n - done < kBlock ? n - done : kBlock;
+    load.cast(buffer, 1, src + done * load.stride, src_stride, count);
+    store.cast(dst + done * store.stride, dst_stride, buffer, 1, count);
+  }
+  return MT_OK;
+}
+
+template <int32_t Dst, int32_t Src>
+int by_way(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n) {
+  constexpr int32_t between = wide(is_narrow(Src) ? Src : Dst);
+  return in_two_steps(static_cast<char*>(dst), static_cast<const char*>(src), n,
+                      {cast_fn(between, Src), src_stride * item_size(Src)}, src_stride,
+                      {cast_fn(Dst, between), dst_stride * item_size(Dst)}, dst_stride);
+}
+
+// Where one of the two is narrow.
+template <int32_t Dst, int32_t Src>
+CastFn pick_narrow() {
+  if constexpr (Dst == Src) {
+    return Dst == MT_C32 ? pick<uint32_t, uint32_t>() : pick<uint8_t, uint8_t>();
+  } else if constexpr (Dst == MT_C32 && Src == MT_C64) {
+    return pick<ComplexHalf, std::complex<float>>();
+  } else if constexpr (Dst == MT_C64 && Src == MT_C32) {
+    return pick<std::complex<float>, ComplexHalf>();
+  } else if constexpr (is_narrow(Dst) && Src == wide(Dst)) {  // the code for one instruction set is enough: these are rare
+    return Cast<typename Narrow<Dst>::Type, float>::run;
+  } else if constexpr (is_narrow(Src) && Dst == wide(Src)) {
+    return Cast<float, typename Narrow<Src>::Type>::run;
+  } else if constexpr (is_narrow(Dst) || is_narrow(Src)) {
+    return by_way<Dst, Src>;
+  } else {
+    return nullptr;
+  }
+}
+
+struct NarrowTable {
+  CastFn fn[kAllDtypes][kAllDtypes];
+  template <int... Dst>
+  explicit NarrowTable(std::integer_sequence<int, Dst...> all) {
+    (fill<Dst>(all), ...);
+  }
+  template <int Dst, int... Src>
+  void fill(std::integer_sequence<int, Src...>) {
+    ((fn[Dst][Src] = pick_narrow<Dst, Src>()), ...);
+  }
+};
+
 }  // namespace
 
 CastFn cast_fn(int32_t dst_dtype, int32_t src_dtype) {
   static const Table<MT_ALL_TYPES> table;
-  return table.fn[dst_dtype][src_dtype];
+  if (dst_dtype < kDtypes && src_dtype < kDtypes) return table.fn[dst_dtype][src_dtype];
+  static const NarrowTable narrow(std::make_integer_sequence<int, kAllDtypes>{});
+  return narrow.fn[dst_dtype][src_dtype];
 }
 
 int32_t item_size(int32_t dtype) {
-  static constexpr int32_t sizes[kDtypes] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 2, 4, 8};
+  static constexpr int32_t sizes[kAllDtypes] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 2, 4, 8, 1, 1, 1, 1, 4};
   return sizes[dtype];
 }
 

@@ -12,11 +12,13 @@ namespace mt {
 
 inline bool is_half(int32_t dtype) { return dtype == MT_F16 || dtype == MT_BF16; }
 
+inline int32_t part_of(int32_t dtype) { return dtype == MT_C128 ? MT_F64 : dtype == MT_C64 ? MT_F32 : MT_F16; }
+
 // A complex tensor as one of real numbers, with a last dimension of two.
 class RealView {
  public:
   explicit RealView(const mt_tensor* t)
-      : view_{t->data, t->ndim + 1, shape_, strides_, t->dtype == MT_C64 ? int32_t(MT_F32) : int32_t(MT_F64), t->itemsize / 2} {
+      : view_{t->data, t->ndim + 1, shape_, strides_, part_of(t->dtype), t->itemsize / 2} {
     if (!fits()) return;
     for (int64_t d = 0; d < t->ndim; ++d) {
       shape_[d] = t->shape[d];

@@ -328,6 +328,12 @@ struct TakesComplex : std::false_type {};
 template <class Op>
 struct TakesComplex<Op, std::void_t<decltype(Op::kComplex)>> : std::true_type {};
 
+// Whether it has a meaning for complex numbers of two halves, too: it says so by a member `kComplexHalf`.
+template <class Op, class = void>
+struct TakesComplexHalf : std::false_type {};
+template <class Op>
+struct TakesComplexHalf<Op, std::void_t<decltype(Op::kComplexHalf)>> : std::true_type {};
+
 // Its loop over complex numbers, or null; Predicates write bool.
 template <class Op, int Arity, bool Predicate>
 BlockFn complex_loop_for(int32_t dtype) {
@@ -369,11 +375,29 @@ struct WrappedPair {
   }
 };
 
+// The operands of a binary function whose results are complex numbers of two halves: a number beside them is rounded to one first.
+struct HalvesPair {
+  uint32_t values[3];
+  mt_tensor rounded[3];
+  const mt_tensor* operands[3];
+
+  explicit HalvesPair(const mt_tensor* const* given) : operands{given[0], given[1], given[2]} {
+    for (int k = 1; k < 3; ++k) {
+      if (given[k]->ndim != 0 || given[k]->dtype == MT_C32) continue;
+      cast_fn(MT_C32, given[k]->dtype)(&values[k], 1, given[k]->data, 1, 1);
+      rounded[k] = {&values[k], 0, nullptr, nullptr, MT_C32, item_size(MT_C32)};
+      operands[k] = &rounded[k];
+    }
+  }
+};
+
 // Functor applied in the output's dtype: arithmetic.
 template <class Op, int Arity, bool FloatOnly>
 int arithmetic(const mt_tensor* const* operands, const double* params = nullptr) {
   const bool complex = is_complex(operands[0]->dtype);
-  const int32_t dtype = complex ? operands[0]->dtype : compute_dtype(operands[0]->dtype);
+  const bool halves = operands[0]->dtype == MT_C32;
+  if (halves && !TakesComplexHalf<Op>::value) return MT_ERROR_DTYPE;
+  const int32_t dtype = complex ? complex_compute_dtype(operands[0]->dtype) : compute_dtype(operands[0]->dtype);
   const BlockFn fn = complex ? complex_loop_for<Op, Arity, false>(dtype) : loop_for<Op, Arity, FloatOnly, false>(dtype);
   if (fn == nullptr) return MT_ERROR_DTYPE;
   int32_t dtypes[Arity + 1];
@@ -383,6 +407,7 @@ int arithmetic(const mt_tensor* const* operands, const double* params = nullptr)
   }
   if constexpr (Arity == 2) {
     if (dtype == MT_I64) return elementwise<3>(WrappedPair(operands).operands, dtypes, fn, params);
+    if (halves) return elementwise<3>(HalvesPair(operands).operands, dtypes, fn, params);
   }
   return elementwise<Arity + 1>(operands, dtypes, fn, params);
 }

@@ -31,6 +31,11 @@ MT_INLINE BFloat16 to_bfloat16(float f) {
   return {uint16_t((bits & 0x7FFFFFFF) > 0x7F800000 ? quiet_nan : rounded)};
 }
 
+// Two halves: a complex number.
+struct ComplexHalf {
+  Float16 real, imag;
+};
+
 // What a step's result becomes in the dtype of the operands.
 struct Unrounded {
   template <class T>

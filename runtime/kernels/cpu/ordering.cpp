@@ -166,10 +166,8 @@ MT_EXPORT int mt_mode(const mt_tensor* self, int64_t dim, const mt_tensor* value
       return run(MT_F64, double());
     case MT_U64:
       return run(MT_U64, uint64_t());
-    case MT_C64:
-    case MT_C128:
-      return MT_ERROR_DTYPE;
     default:
+      if (!mt::is_floating(self->dtype) && mt::compute_dtype(self->dtype) < 0) return MT_ERROR_DTYPE;
       return mt::is_floating(self->dtype) ? run(MT_F32, float()) : run(MT_I64, int64_t());
   }
 }
@@ -202,10 +200,8 @@ MT_EXPORT int mt_order(const mt_tensor* self, int64_t dim, int64_t descending, c
     case MT_I64:
     case MT_U32:
       return run(MT_I64, int64_t(), uint64_t());
-    case MT_C64:
-    case MT_C128:
-      return MT_ERROR_DTYPE;
     default:
+      if (mt::compute_dtype(self->dtype) < 0) return MT_ERROR_DTYPE;
       return few ? run(MT_I32, int32_t(), uint32_t()) : int(MT_ERROR_SHAPE);
   }
 }

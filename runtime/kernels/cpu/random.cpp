@@ -271,7 +271,8 @@ MT_EXPORT int mt_uniform(const mt_tensor* out, double from, double to, mt_genera
 
 // Integers from `base` on, `range` of them; 0: all that 64 bits hold, from wherever.
 MT_EXPORT int mt_random_from_to(const mt_tensor* out, uint64_t range, int64_t base, mt_generator* generator) {
-  return mt::is_complex(out->dtype) ? int(MT_ERROR_DTYPE) : mt::integers(out, range, base, generator);
+  if (mt::is_complex(out->dtype) || mt::is_float8(out->dtype)) return MT_ERROR_DTYPE;
+  return mt::integers(out, range, base, generator);
 }
 
 MT_EXPORT int mt_random(const mt_tensor* out, mt_generator* generator) { return mt::integers_of_all(out, generator); }

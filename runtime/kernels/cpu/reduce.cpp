@@ -445,7 +445,7 @@ template <template <class> class Op, bool Complex>
 int reduce(const mt_tensor* self, const mt_tensor* out, uint64_t mask, int32_t dtype) {
   Dims kept, reduced;
   const bool complex = is_complex(self->dtype) || is_complex(out->dtype);
-  if (complex && !Complex) return MT_ERROR_DTYPE;
+  if ((complex && !Complex) || out->dtype == MT_C32) return MT_ERROR_DTYPE;
   if (int status = split(self, out, mask, kept, reduced)) return status;
   if constexpr (Complex) {
     if (complex) return reduce_as<Op<std::complex<double>>, std::complex<double>>(self, out, kept, reduced);

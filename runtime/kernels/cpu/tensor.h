@@ -58,19 +58,26 @@ inline bool same_shape(const mt_tensor* a, const mt_tensor* b) {
   return true;
 }
 
+// Numbers of 8 bits with an exponent: they are kept and converted, and nothing is computed with them.
+inline bool is_float8(int32_t dtype) { return dtype >= MT_F8_E4M3FN && dtype <= MT_F8_E5M2FNUZ; }
+// What there is arithmetic of: not those of 8 bits.
 inline bool is_floating(int32_t dtype) {
   return dtype == MT_F16 || dtype == MT_BF16 || dtype == MT_F32 || dtype == MT_F64;
 }
-inline bool is_complex(int32_t dtype) { return dtype == MT_C64 || dtype == MT_C128; }
-inline bool is_integer(int32_t dtype) { return dtype != MT_BOOL && !is_floating(dtype) && !is_complex(dtype); }
+inline bool is_complex(int32_t dtype) { return dtype == MT_C64 || dtype == MT_C128 || dtype == MT_C32; }
+inline bool is_wide_unsigned(int32_t dtype) { return dtype >= MT_U16 && dtype <= MT_U64; }
+inline bool is_integer(int32_t dtype) { return (dtype >= MT_U8 && dtype <= MT_I64) || is_wide_unsigned(dtype); }
 
 // The dtype that arithmetic on `dtype` is done in. Small integers wrap the same way when computed in 64 bits and cut
 // to size afterwards, and half precision is rounded once, on the way out; so three types cover all. -1: no arithmetic.
 inline int32_t compute_dtype(int32_t dtype) {
   if (dtype == MT_F64 || dtype == MT_F32) return dtype;
   if (dtype == MT_F16 || dtype == MT_BF16) return MT_F32;
-  return is_complex(dtype) ? -1 : int32_t(MT_I64);
+  return is_complex(dtype) || is_float8(dtype) ? -1 : int32_t(MT_I64);
 }
+
+// The dtype that arithmetic on complex numbers is done in: those of two halves have none of their own.
+inline int32_t complex_compute_dtype(int32_t dtype) { return dtype == MT_C32 ? int32_t(MT_C64) : dtype; }
 
 // Whether a dtype holds a number that an operator computes with: a factor, a limit. As in PyTorch, infinity and NaN fit
 // every floating-point type, a fraction is dropped, and unsigned integers take the negatives of what they hold.
@@ -120,7 +127,7 @@ MT_INLINE T wrap_mul(T a, T b) {
 // Whether two operands have a common dtype: uint16, uint32 and uint64 have one with floating-point types only. One
 // without dimensions gives way to one with dimensions, but for an integer beside truth values.
 inline bool have_common_dtype(const mt_tensor* a, const mt_tensor* b) {
-  if (a->dtype == b->dtype || (a->dtype < MT_U16 && b->dtype < MT_U16)) return true;
+  if (a->dtype == b->dtype || (!is_wide_unsigned(a->dtype) && !is_wide_unsigned(b->dtype))) return true;
   if (is_floating(a->dtype) || is_floating(b->dtype)) return true;
   if ((a->ndim == 0) == (b->ndim == 0) || is_complex(a->dtype) || is_complex(b->dtype)) return false;
   return (a->ndim == 0 ? b : a)->dtype != MT_BOOL;
@@ -140,6 +147,7 @@ inline int32_t promote_for_comparison(const mt_tensor* a, const mt_tensor* b) {
 // The dtype that two operands are tested for equality in: complex numbers have one, though no order.
 inline int32_t promote_for_equality(const mt_tensor* a, const mt_tensor* b) {
   if (!is_complex(a->dtype) && !is_complex(b->dtype)) return promote_for_comparison(a, b);
+  if (is_float8(a->dtype) || is_float8(b->dtype)) return -1;
   const bool wide = a->dtype == MT_C128 || b->dtype == MT_C128 || a->dtype == MT_F64 || b->dtype == MT_F64;
   return wide ? MT_C128 : MT_C64;
 }

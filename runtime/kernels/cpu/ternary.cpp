@@ -62,6 +62,7 @@ int where(const mt_tensor* const* operands) {
                      : dtype == MT_F32   ? PerIsa<Where<float>, void* const*, int64_t, const double*>::pick()
                      : dtype == MT_F64 ? PerIsa<Where<double>, void* const*, int64_t, const double*>::pick()
                                        : PerIsa<Where<int64_t>, void* const*, int64_t, const double*>::pick();
+  if (dtype < 0) return MT_ERROR_DTYPE;
   return elementwise<4>(operands, dtypes, fn, nullptr);
 }
 

@@ -273,7 +273,8 @@ int of_complex(const mt_tensor* self, const mt_tensor* out, bool real_result) {
   if (!mt::is_complex(self->dtype)) return MT_ERROR_DTYPE;
   const bool wide = self->dtype == MT_C128;
   const int32_t real = wide ? MT_F64 : MT_F32;
-  const int32_t dtypes[] = {real_result ? real : self->dtype, self->dtype};
+  const int32_t whole = mt::complex_compute_dtype(self->dtype);
+  const int32_t dtypes[] = {real_result ? real : whole, whole};
   const mt_tensor* operands[] = {out, self};
   using Args = mt::PerIsa<Body<float>, void* const*, int64_t, const double*>;
   using WideArgs = mt::PerIsa<Body<double>, void* const*, int64_t, const double*>;

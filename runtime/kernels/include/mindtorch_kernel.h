@@ -38,7 +38,12 @@ enum mt_dtype {
   MT_C128,
   MT_U16,
   MT_U32,
-  MT_U64
+  MT_U64,
+  MT_F8_E4M3FN, /* from here on: dtypes that few operators compute with */
+  MT_F8_E5M2,
+  MT_F8_E4M3FNUZ,
+  MT_F8_E5M2FNUZ,
+  MT_C32
 };
 
 enum mt_status {

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _DTYPES = _core.dtypes
-_PARTS = {_DTYPES["complex64"]: _DTYPES["float32"], _DTYPES["complex128"]: _DTYPES["float64"]}
+_PARTS = {_DTYPES[f"complex{2 * bits}"]: _DTYPES[f"float{bits}"] for bits in (16, 32, 64)}
 _WHOLE = {part: whole for whole, part in _PARTS.items()}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor, copied_to, device, dtype
+from .._narrow_dtypes import is_narrow, widened
 from .._numbers import as_element, to_word, wrapped
 from .._ops import ops
 from ..backends._copies import copy_ as copy_between
@@ -56,6 +57,7 @@ __all__ = [
 _I64 = _core.dtypes["int64"]
 _F32, _F64 = _core.dtypes["float32"], _core.dtypes["float64"]
 _BOOL = _core.dtypes["bool"]
+_C32 = _core.dtypes["complex32"]
 _F16 = _core.dtypes["float16"]
 _CPU = _core.device("cpu")
 _SMALL = 65504  # what every floating-point dtype holds
@@ -201,7 +203,7 @@ def arange_step(
     bounds = start, end, step = tuple(as_element(n, _F64) if isinstance(n, complex) else n for n in (start, end, step))
     integers = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     target = dtype or (_I64 if integers else _core.get_default_dtype())
-    if target is _BOOL or target.is_complex:
+    if target is _BOOL or target.is_complex or is_narrow(target):
         raise NotImplementedError(f'"arange_cpu" not implemented for {target}')
     if not integers and not (math.isfinite(start) and math.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
@@ -249,8 +251,8 @@ def linspace(
     if inferred.is_complex and dtype is not None and not dtype.is_complex:
         raise RuntimeError(f"linspace(): complex numbers cannot be safely cast to the dtype given, {dtype}")
     target = dtype or inferred
-    if target is _BOOL:
-        raise NotImplementedError('"linspace_cpu" not implemented for Bool')
+    if target is _BOOL or is_narrow(target):
+        raise NotImplementedError(f"\"linspace_cpu\" not implemented for '{_core.scalar_types[target.name]}'")
     first = as_element(start, target) if steps else 0
     last = as_element(end, target) if steps > 1 else first
     if target.is_complex:
@@ -284,6 +286,8 @@ def eye_of(n: int, m: int, *, dtype: dtype | None = None, device: device | None 
     for name, size in (("n", n), ("m", m)):
         if size < 0:
             raise RuntimeError(f"eye: {name} must be greater or equal to 0, got {size}")
+    if dtype is _C32:
+        raise NotImplementedError("\"eye\" not implemented for 'ComplexHalf'")
     result = zeros((n, m), dtype=dtype, device=device)
     write(_core.as_strided(result, (min(n, m),), (m + 1,), 0), 1)
     return result
@@ -363,6 +367,7 @@ def local_scalar_dense(self: Tensor) -> Any:
     on_cpu = first if self.is_cpu else copied_to(first, device=_core.device("cpu"))
     if on_cpu.dtype is _core.dtypes["bfloat16"]:
         on_cpu = copied_to(on_cpu, dtype=_core.dtypes["float32"])
+    on_cpu = widened(on_cpu)
     view = _core.as_memoryview(on_cpu)
     if view.format in ("e", "Zf", "Zd"):  # formats that a memoryview does not read itself
         import numpy as np
@@ -373,6 +378,10 @@ def local_scalar_dense(self: Tensor) -> Any:
 
 def _fill(target: Tensor, value: Any) -> Tensor:
     """Writes a number into all of a tensor. Raises RuntimeError where its dtype cannot hold the number."""
+    if target.dtype is _C32 and target.dim():  # one alone is looked at more closely
+        return write(target, as_element(value, _core.dtypes["complex64"]))
+    if is_narrow(target.dtype) and not target.is_complex() and not target.dim() and not isinstance(value, complex):
+        return write(target, value)
     return write(target, as_element(value, target.dtype))
 
 
@@ -391,7 +400,10 @@ def write(target: Tensor, value: Any) -> Tensor:
             return copied
         filled: Tensor = target.fill_(value)
         return filled
-    if target.is_complex():
+    if is_narrow(target.dtype):  # which NumPy lacks
+        wide = write(_core.alloc((), _core.dtypes["complex64" if target.is_complex() else "float32"], _CPU), value)
+        target.copy_(wide)
+    elif target.is_complex():
         import numpy as np
 
         np.asarray(_core.as_memoryview(target))[...] = value

@@ -10,6 +10,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._frames import user_stacklevel
+from .._narrow_dtypes import BITS_OF_NARROW, widened
 from .._ops import ops
 from ..library._fake import allows_dynamic_sizes, new_size
 from ._contexts import saves
@@ -39,6 +40,7 @@ __all__ = [
 
 _BF16, _I16, _BOOL, _U8 = (_core.dtypes[n] for n in ("bfloat16", "int16", "bool", "uint8"))
 _HALVES = _core.dtypes["float16"], _BF16
+_AS_BITS = {_BF16: _I16, **BITS_OF_NARROW}
 _BLOCK = 1 << 20  # elements that NumPy looks through at a time
 _I32, _I64 = _core.dtypes["int32"], _core.dtypes["int64"]
 _CPU = _core.device("cpu")
@@ -55,14 +57,23 @@ def _numpy() -> Any:
 
 
 def _bits(tensor: Tensor) -> Any:
-    """A NumPy array over the tensor's memory; bfloat16, which NumPy lacks, as its bits."""
+    """A NumPy array over the tensor's memory; of a dtype that NumPy lacks, as its bits."""
     np = _numpy()
-    if tensor.dtype is _BF16:
+    if tensor.dtype in _AS_BITS:
         view = _core.from_buffer(
-            tensor.untyped_storage(), tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), _I16
+            tensor.untyped_storage(),
+            tensor.data_ptr(),
+            tuple(tensor.shape),
+            tensor.stride(),
+            _AS_BITS[tensor.dtype],
         )
         return np.asarray(_core.as_memoryview(view))
     return np.asarray(_core.as_memoryview(tensor))
+
+
+def _to_numbers(tensor: Tensor) -> Tensor:
+    """A tensor of a dtype that NumPy lacks, as numbers that it has."""
+    return tensor.float() if tensor.dtype is _BF16 else widened(tensor)
 
 
 def _keys(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
@@ -192,14 +203,33 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
         return self
     _check_range(self, keys)
     target = _bits(self)
-    if accumulate and self.dtype is _BF16:
-        wide = self.float()
-        self.copy_(index_put_(wide, indices, values.float(), True))
+    if accumulate and self.dtype in _AS_BITS:
+        _add_in_steps(self, keys, values, given)
     elif accumulate:
         np.add.at(target, keys, _bits(values).reshape(given))
     else:
         target[keys] = _bits(values).reshape(given)
     return self
+
+
+def _add_in_steps(self: Tensor, keys: tuple[Any, ...], values: Tensor, shape: tuple[int, ...]) -> None:
+    """Adds ``values``, taken in a shape, at places of a tensor: each sum is rounded, of several to a place in turn."""
+    np = _numpy()
+    whole = self.contiguous().clone().reshape(-1)
+    places = np.arange(self.numel()).reshape(tuple(self.shape))[keys]
+    added = np.broadcast_to(_bits(_to_numbers(values)).reshape(shape), places.shape).reshape(-1)
+    places = places.reshape(-1)
+    order = np.argsort(places, kind="stable")
+    starts = np.flatnonzero(np.diff(places[order], prepend=-1))  # of the values that come to one place
+    turns = np.empty_like(places)
+    turns[order] = np.arange(places.size) - np.repeat(starts, np.diff(starts, append=places.size))
+    numbers, like = _bits(whole), _to_numbers(values)
+    for turn in range(int(turns.max()) + 1):
+        chosen = turns == turn
+        at = places[chosen]
+        before = _to_numbers(_from_array(numbers[at], self))
+        numbers[at] = _bits((before + _from_array(added[chosen], like)).to(self.dtype))
+    self.copy_(whole.reshape(tuple(self.shape)))
 
 
 def _is_one_mask(indices: Sequence[Tensor | None]) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor, device, dtype
 from .._generators import Generator, generator_of
+from .._narrow_dtypes import is_narrow
 from .._ops import ops
 from .._type_info import finfo
 from ..library.definitions._variants import resize_out
@@ -195,7 +196,7 @@ def randperm(
 ) -> Tensor:
     """The integers from 0 to n - 1 in random order."""
     target = dtype or _I64
-    if target is _BOOL or target.is_complex:
+    if target is _BOOL or target.is_complex or is_narrow(target):
         raise NotImplementedError(f'"randperm" not implemented for {target}: expected a dtype for integers')
     last = 2 ** _DIGITS[target] + 1 if target.is_floating_point else _bounds(target)[1]
     if n > last:

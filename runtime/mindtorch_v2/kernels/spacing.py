@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._narrow_dtypes import is_narrow
 from .._numbers import as_element
 from .._ops import ops
 from .reduction import wrap_dim
@@ -47,8 +48,8 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: An
     options = _beside(options, start, end)
     is_complex = isinstance(first, complex) or isinstance(last, complex)
     dtype = options.get("dtype")
-    if dtype is _BOOL:
-        raise NotImplementedError('"logspace_cpu" not implemented for Bool')
+    if dtype is _BOOL or (dtype is not None and is_narrow(dtype)):
+        raise NotImplementedError(f"\"logspace_cpu\" not implemented for '{_core.scalar_types[dtype.name]}'")
     if is_complex and dtype is not None and not dtype.is_complex:
         raise RuntimeError(f"logspace(): inferred dtype is complex, which can't be safely cast to passed dtype {dtype}")
     target = dtype or _core.common_dtype(0.0, *(n for n in (first, last) if isinstance(n, complex)))

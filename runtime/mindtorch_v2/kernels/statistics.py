@@ -9,6 +9,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor, dtypes
 from .._functional import computed_norm, norm, root_of_square, std, var
+from .._narrow_dtypes import widened
 from .._numbers import as_element
 from .._ops import ops
 from ._arrays import as_array, as_tensor, moved
@@ -89,7 +90,7 @@ def _spread_of(name: str, self: Tensor, dim: Any, correction: Any, keepdim: bool
     function = var if name == "var_mean" else std
     spread = function(self, dim, correction=correction, keepdim=keepdim)
     dims = list(wrap_dims(dim, self.dim()))
-    return spread, self.mean(dims, keepdim)
+    return spread, widened(self).mean(dims, keepdim).to(self.dtype)
 
 
 def std_mean(self: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from .. import _core
 from .._core import Tensor
 from .._creation import as_tensor
+from .._narrow_dtypes import widened
 
 __all__ = ["assert_close"]
 
@@ -22,6 +23,7 @@ _TOLERANCES = {  # (relative, absolute) of dtypes that are not exact
     "bfloat16": (1.6e-2, 1e-5),
     "float32": _SINGLE,
     "float64": _DOUBLE,
+    "complex32": (1e-3, 1e-5),
     "complex64": _SINGLE,
     "complex128": _DOUBLE,
 }
@@ -242,7 +244,7 @@ def _alike(actual: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
     if actual.dtype is not expected.dtype:
         common = _core.promote_types(actual.dtype, expected.dtype)
         actual, expected = actual.to(common), expected.to(common)
-    return actual, expected
+    return widened(actual), widened(expected)
 
 
 def _tensors_message(actual: Tensor, expected: Tensor, matches: Tensor, rtol: float, atol: float) -> str:

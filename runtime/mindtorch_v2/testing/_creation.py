@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import _core, _creation
 from .._core import Tensor
+from .._narrow_dtypes import widened
 from .._ops import ops
 from .._type_info import finfo, iinfo
 
@@ -110,9 +111,9 @@ def _drawn(sizes: Sequence[int], dtype: Any, device: Any, values: _Range, floati
         drawn: Tensor = _aten.randint(values.low, values.high, sizes, device=device, dtype=dtype)
         return drawn
     result: Tensor = _creation.empty(sizes, device=device, dtype=dtype)
-    parts = _aten.view_as_real(result) if dtype.is_complex else result
+    parts = _aten.view_as_real(result) if dtype.is_complex else widened(result)
     if values.high - values.low >= finfo(dtype).max:  # `uniform_` cannot: half of it, twice
         parts.uniform_(values.low / 2, values.high / 2).mul_(2)
     else:
         parts.uniform_(values.low, values.high)
-    return result
+    return parts.to(dtype) if parts.dtype is not result.dtype and not dtype.is_complex else result
