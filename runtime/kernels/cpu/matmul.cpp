@@ -9,6 +9,7 @@
 
 #include "matmul.h"
 #include "threads.h"
+#include "vectors.h"
 
 MT_EXPORT int mt_copy(const mt_tensor* src, const mt_tensor* dst);
 MT_EXPORT int mt_mul_scalar(const mt_tensor* self, double number, const mt_tensor* out);
@@ -69,22 +70,6 @@ MT_INLINE void pack(const Matrix<const T>& source, int64_t rows, int64_t depth, 
     out += width * depth;
   }
 }
-
-// Vector types by element and bytes; written out, because GCC drops the attribute from a type that depends on a
-// template's parameter.
-template <class T, int Bytes>
-struct Vector;
-#define MT_VECTOR(T, Bytes)                                    \
-  template <>                                                  \
-  struct Vector<T, Bytes> {                                    \
-    typedef T type __attribute__((vector_size(Bytes)));        \
-  };
-MT_VECTOR(float, 16)
-MT_VECTOR(float, 32)
-MT_VECTOR(float, 64)
-MT_VECTOR(double, 16)
-MT_VECTOR(double, 32)
-MT_VECTOR(double, 64)
 
 // The register tile, compiled for each instruction set: GCC lowers vector types before it inlines, so a tile shared
 // between instruction sets would be lowered to the narrowest.
@@ -222,7 +207,14 @@ int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b
   static const auto small = PerIsa<SmallProduct<T>, const Size*, const Matrix<const T>*, const Matrix<const T>*,
                                    const Matrix<T>*, double>::pick();
   if constexpr (std::is_floating_point_v<T>) {
-    if (size.m * size.n * size.k > kSmall) return threaded<T>(size, a, {b}, c, alpha);
+    if (size.m * size.n * size.k > kSmall) {
+      // A single row or column meets each element of the matrix once: to pack it would take longer than the product.
+      const bool has_lines = b.row == 1 || b.column == 1;
+      if (size.m == 1 && has_lines) return row_product<T>(size.k, size.n, a.data, a.column, b, c.data, 1, alpha);
+      if (size.n == 1 && (a.row == 1 || a.column == 1))
+        return row_product<T>(size.k, size.m, b.data, b.row, {a.data, a.column, a.row}, c.data, c.row, alpha);
+      return threaded<T>(size, a, {b}, c, alpha);
+    }
   }
   return small(&size, &a, &b, &c, alpha);
 }
