@@ -374,6 +374,53 @@ def test_matrix_product(kernels: Kernels, size: tuple[int, int, int], dtype: str
     np.testing.assert_array_equal(out, (2 * bias.astype("f8") + 3 * (a.astype("f8") @ b.astype("f8"))).astype(dtype))
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2"])
+@pytest.mark.parametrize("size", [(4099, 1), (70, 65), (257, 131), (33, 5001), (1, 4500), (1031, 203)])
+def test_product_of_one_row_or_column(kernels: Kernels, size: tuple[int, int], dtype: str) -> None:
+    k, n = size
+    row, matrix = rng.integers(-3, 4, (1, k)).astype(dtype), rng.integers(-3, 4, (k, n)).astype(dtype)
+    bias = rng.integers(-4, 5, (1, n)).astype(dtype)
+    wide = np.empty((k + 3, n + 5), dtype)
+    wide[2:-1, 3:-2] = matrix
+    expected = row.astype("f8") @ matrix.astype("f8")
+    for left in [*layouts(row), np.repeat(row.T, 2, 1)[:, :1].T]:
+        for right in [*layouts(matrix), wide[2:-1, 3:-2], np.asfortranarray(wide)[2:-1, 3:-2]]:
+            for out in [*layouts(np.empty((1, n), dtype)), np.empty((n, 3), dtype)[:, 1:2].T]:
+                kernels("mt_matmul", left, right, out)
+                np.testing.assert_array_equal(out, expected.astype(dtype))  # small integers: exact in every order
+                kernels("mt_matmul", right.T, left.T, out.T)
+                np.testing.assert_array_equal(out, expected.astype(dtype))
+            kernels("mt_addmm", bias, left, right, out, 2.0, 3.0)
+            np.testing.assert_array_equal(out, (2 * bias.astype("f8") + 3 * expected).astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_product_of_one_row_in_floating_point(kernels: Kernels, order: str, dtype: str) -> None:
+    row, matrix = (
+        rng.standard_normal((1, 1500)).astype(dtype),
+        rng.standard_normal((1500, 301)).astype(dtype, order=order),
+    )
+    whole, part = np.empty((1, 301), dtype), np.empty((1, 77), dtype)
+    kernels("mt_matmul", row, matrix, whole)
+    exact = row.astype("f8") @ matrix.astype("f8")
+    np.testing.assert_allclose(whole, exact, rtol=0, atol=2e-4 if dtype == "f4" else 1e-12)
+    kernels("mt_matmul", row, matrix[:, 100:177], part)
+    np.testing.assert_array_equal(part, whole[:, 100:177])  # wherever a column lies, and whichever thread takes it
+    before = kernels.library.mt_get_num_threads()
+    kernels.library.mt_set_num_threads(before + 1)
+    kernels("mt_matmul", row, matrix, again := np.empty_like(whole))
+    kernels.library.mt_set_num_threads(before)
+    np.testing.assert_array_equal(again, whole)
+    matrix[7, 3], matrix[1499, 300], matrix[1, 0], matrix[2, 0] = np.nan, np.inf, np.inf, -np.inf
+    row[0, 1:3] = 1
+    kernels("mt_matmul", row, matrix, whole)
+    wrong = ~np.isfinite(whole[0])
+    assert list(wrong.nonzero()[0]) == [0, 3, 300]
+    assert np.isnan(whole[0, [0, 3]]).all()
+    assert whole[0, 300] == np.copysign(np.inf, row[0, 1499])
+
+
 def test_batched_product_and_its_bad_shapes(kernels: Kernels) -> None:
     a, b = rng.standard_normal((5, 20, 30)).astype("f4"), rng.standard_normal((5, 30, 40)).astype("f4")
     out = np.empty((5, 20, 40), "f4")

@@ -9,6 +9,7 @@
 
 #include "matmul.h"
 #include "threads.h"
+#include "vectors.h"
 
 MT_EXPORT int mt_copy(const mt_tensor* src, const mt_tensor* dst);
 MT_EXPORT int mt_mul_scalar(const mt_tensor* self, double number, const mt_tensor* out);
@@ -19,8 +20,9 @@ namespace {
 
 constexpr int64_t kDepth = 256;          // of the panels that a tile is computed from
 constexpr int64_t kPanelBytes = 1 << 18; // of packed a: stays in the L2 cache
-constexpr int64_t kColumns = 3072;       // of packed b: stays in the L3 cache
+constexpr int64_t kColumns = 1024;       // of packed b: half of a large L2 cache
 constexpr int64_t kNearColumns = 384;    // the same where a is a single block, read again for each: stays in the L2 cache
+constexpr int64_t kTurned = 16;          // numbers of a line that are packed at a time: what one of the cache holds
 constexpr int64_t kSmall = 16 * 16 * 16; // multiplications below which packing costs more than it saves
 
 // c += alpha * a @ b, for small matrices and for integers; c has contiguous rows.
@@ -47,6 +49,26 @@ struct SmallProduct {
   }
 };
 
+// Writes four numbers of each of four lines, `step` apart, the other way round: a line of `width` for each place.
+MT_INLINE void turn(const float* from, int64_t step, int width, float factor, float* out) {
+  using V = Vector<float, 16>::type;
+  using Places = int __attribute__((vector_size(16)));
+  V in[4];
+  for (int i = 0; i < 4; ++i) std::memcpy(&in[i], from + i * step, sizeof(V));
+  const V low[2] = {__builtin_shuffle(in[0], in[1], Places{0, 4, 1, 5}), __builtin_shuffle(in[2], in[3], Places{0, 4, 1, 5})};
+  const V high[2] = {__builtin_shuffle(in[0], in[1], Places{2, 6, 3, 7}), __builtin_shuffle(in[2], in[3], Places{2, 6, 3, 7})};
+  const V turned[4] = {__builtin_shuffle(low[0], low[1], Places{0, 1, 4, 5}), __builtin_shuffle(low[0], low[1], Places{2, 3, 6, 7}),
+                       __builtin_shuffle(high[0], high[1], Places{0, 1, 4, 5}), __builtin_shuffle(high[0], high[1], Places{2, 3, 6, 7})};
+  for (int k = 0; k < 4; ++k) {
+    const V scaled = factor * turned[k];
+    std::memcpy(out + k * width, &scaled, sizeof(V));
+  }
+}
+MT_INLINE void turn(const double* from, int64_t step, int width, double factor, double* out) {
+  for (int k = 0; k < 4; ++k)
+    for (int i = 0; i < 4; ++i) out[k * width + i] = factor * from[i * step + k];
+}
+
 // Packs `rows` x `depth` of a matrix into panels of `width` rows, depth-major, padded with zeros.
 template <class T>
 MT_INLINE void pack(const Matrix<const T>& source, int64_t rows, int64_t depth, int width, T factor, T* out) {
@@ -57,8 +79,14 @@ MT_INLINE void pack(const Matrix<const T>& source, int64_t rows, int64_t depth, 
       for (int64_t k = 0; k < depth; ++k)
         for (int i = 0; i < width; ++i) out[k * width + i] = factor * from[k * source.column + i];
     } else if (source.column == 1 && count == width) {
+      const int whole = width / 4 * 4;
+      int64_t k0 = 0;
+      for (; k0 + kTurned <= depth; k0 += kTurned)
+        for (int i = 0; i < whole; i += 4)
+          for (int64_t k = k0; k < k0 + kTurned; k += 4)
+            turn(from + i * source.row + k, source.row, width, factor, out + k * width + i);
       for (int i = 0; i < width; ++i)
-        for (int64_t k = 0; k < depth; ++k) out[k * width + i] = factor * from[i * source.row + k];
+        for (int64_t k = i < whole ? k0 : 0; k < depth; ++k) out[k * width + i] = factor * from[i * source.row + k];
     } else {
       for (int64_t k = 0; k < depth; ++k) {
         const T* column = from + k * source.column;
@@ -69,22 +97,6 @@ MT_INLINE void pack(const Matrix<const T>& source, int64_t rows, int64_t depth, 
     out += width * depth;
   }
 }
-
-// Vector types by element and bytes; written out, because GCC drops the attribute from a type that depends on a
-// template's parameter.
-template <class T, int Bytes>
-struct Vector;
-#define MT_VECTOR(T, Bytes)                                    \
-  template <>                                                  \
-  struct Vector<T, Bytes> {                                    \
-    typedef T type __attribute__((vector_size(Bytes)));        \
-  };
-MT_VECTOR(float, 16)
-MT_VECTOR(float, 32)
-MT_VECTOR(float, 64)
-MT_VECTOR(double, 16)
-MT_VECTOR(double, 32)
-MT_VECTOR(double, 64)
 
 // The register tile, compiled for each instruction set: GCC lowers vector types before it inlines, so a tile shared
 // between instruction sets would be lowered to the narrowest.
@@ -222,7 +234,14 @@ int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b
   static const auto small = PerIsa<SmallProduct<T>, const Size*, const Matrix<const T>*, const Matrix<const T>*,
                                    const Matrix<T>*, double>::pick();
   if constexpr (std::is_floating_point_v<T>) {
-    if (size.m * size.n * size.k > kSmall) return threaded<T>(size, a, {b}, c, alpha);
+    if (size.m * size.n * size.k > kSmall) {
+      // A single row or column meets each element of the matrix once: to pack it would take longer than the product.
+      const bool has_lines = b.row == 1 || b.column == 1;
+      if (size.m == 1 && has_lines) return row_product<T>(size.k, size.n, a.data, a.column, b, c.data, 1, alpha);
+      if (size.n == 1 && (a.row == 1 || a.column == 1))
+        return row_product<T>(size.k, size.m, b.data, b.row, {a.data, a.column, a.row}, c.data, c.row, alpha);
+      return threaded<T>(size, a, {b}, c, alpha);
+    }
   }
   return small(&size, &a, &b, &c, alpha);
 }

@@ -33,6 +33,11 @@ int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, 
 template <class T>
 int blocked_product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c);
 
+// y += alpha * x @ b for one row x of `depth` elements and a matrix b with contiguous rows or columns; float and double. Steps
+// are in elements. Defined in one_row.cpp.
+template <class T>
+int row_product(int64_t depth, int64_t columns, const T* x, int64_t x_step, const Matrix<const T>& b, T* y, int64_t y_step, double alpha);
+
 // c += alpha * a @ b with c of contiguous rows, for float, double and int64_t. Defined in matmul.cpp.
 template <class T>
 int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha);
