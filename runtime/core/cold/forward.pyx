@@ -153,6 +153,11 @@ def running_transform():
     return thread_state().transform
 
 
+def born(Tensor t not None):
+    """The number of the transform that was the innermost when a tensor was made; 0: there was none."""
+    return t.born
+
+
 def adopt_(Tensor t not None):
     """Lets the innermost transform count a tensor as one that it made, so that it may be changed in place; returns it."""
     t.born = thread_state().transform

@@ -13,7 +13,7 @@ from .._core import Tensor
 
 __all__ = [
     "ForwardLevel", "below", "differentiating", "hidden_from", "in_transform", "is_propagating", "next_level",
-    "propagating", "recording", "set_propagating_",
+    "propagating", "recording", "running_transforms", "set_propagating_", "transforms_below",
 ]  # fmt: skip
 
 _numbers = itertools.count(1)
@@ -28,6 +28,8 @@ class _Running(threading.local):
         self.differentiating: list[tuple[int, bool]] = []
         # Whether tangents are propagated; if not, from which level on they were hidden before.
         self.propagating, self.hidden_before = True, 0
+        # All transforms of `func` that run on this thread, the outermost first: number and kind, as in "Grad".
+        self.transforms: tuple[tuple[int, str], ...] = ()
 
 
 _running = _Running()
@@ -36,6 +38,34 @@ _running = _Running()
 def next_level() -> int:
     """A level above all that exist."""
     return next(_numbers)
+
+
+def running_transforms() -> tuple[tuple[int, str], ...]:
+    """The transforms of `func` that run on this thread, the outermost first: their numbers, and what each is.
+
+    That is "Grad", "Jvp", "Vmap" or "Functionalize".
+    """
+    return _running.transforms
+
+
+class transforms_below:  # noqa: N801  (reads as a condition)
+    """``with transforms_below(number):`` what runs is outside of a transform, and of those inside of it."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __enter__(self) -> None:
+        self._before = _running.transforms
+        _running.transforms = tuple(pair for pair in self._before if pair[0] < self._number)
+        outer = max((number for number, _ in _running.transforms), default=0)
+        self._transform = _core.set_transform_(outer, _captured_below(self._number))
+        self._hidden = _core.hide_tangents_(_EVERY_LEVEL)
+        _core.hide_tangents_(min(self._hidden, self._number))
+
+    def __exit__(self, *exc: object) -> None:
+        _core.hide_tangents_(self._hidden)
+        _core.set_transform_(*self._transform)
+        _running.transforms = self._before
 
 
 class ForwardLevel:
@@ -140,18 +170,24 @@ class propagating:  # noqa: N801  (reads as a condition)
 
 
 class in_transform:  # noqa: N801  (reads as a condition)
-    """``with in_transform(number):`` a function is run by a transform of `func`, which restricts what it may call.
+    """``with in_transform(number, kind):`` a function is run by a transform of `func`, which restricts what it may call.
 
     Old-style Functions are refused, as are ``requires_grad_``, ``retain_grad`` and ``backward``.
     """
 
-    def __init__(self, number: int) -> None:
-        self._number = number
+    def __init__(self, number: int, kind: str = "") -> None:
+        self._number, self._kind = number, kind
 
     def __enter__(self) -> None:
         self._transform = _core.set_transform_(self._number)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._outer = _running.transforms
+        _running.transforms = (*self._outer, (self._number, self._kind)) if self._number else ()
 
     def __exit__(self, *exc: object) -> None:
+        _running.transforms = self._outer
         _core.set_transform_(*self._transform)
 
 
@@ -169,10 +205,14 @@ class recording:  # noqa: N801  (reads as a condition)
 class differentiating(in_transform):  # noqa: N801  (reads as a condition)
     """``with differentiating(number):`` as `in_transform`; autograd records, captured tensors are not to be changed."""
 
+    def __init__(self, number: int, kind: str = "Grad") -> None:
+        super().__init__(number, kind)
+
     def __enter__(self) -> None:
         self._recording = recording()
         self._recording.__enter__()
         self._transform = _core.set_transform_(self._number, self._number)
+        self._begin()
         _running.differentiating.append((self._number, _core.is_grad_enabled()))
 
     def __exit__(self, *exc: object) -> None:

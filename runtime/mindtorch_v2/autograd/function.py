@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .. import _core
@@ -101,6 +102,35 @@ class Function(metaclass=FunctionMeta):
                 "implement one of them."
             )
         return cls.vjp
+
+
+_single_level: list[bool] = [False]  # whether `_SingleLevelFunction`s may be applied while transforms run
+
+
+@contextmanager
+def enable_single_level_autograd_function() -> Iterator[None]:
+    """Inside, a `_SingleLevelFunction` may be applied while transforms run, of which it is called for one."""
+    before, _single_level[0] = _single_level[0], True
+    try:
+        yield
+    finally:
+        _single_level[0] = before
+
+
+class _SingleLevelFunction(Function):
+    """A Function that a transform's rule applies: it is recorded as it is, and no transform sees its arguments."""
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:  # type: ignore[override]
+        """Runs forward, and records the call. Raises RuntimeError where a program applies it inside of a transform."""
+        if _core.running_transform() and not _single_level[0]:
+            raise RuntimeError(
+                f"functorch functions (vmap, grad, vjp, etc.) incorrectly used with {cls.__name__}, which is a "
+                "torch.autograd.function._SingleLevelFunction: derive it from torch.autograd.Function"
+            )
+        result, ctx = _core.record_function(cls, args)
+        _core.forget_marks_(ctx)
+        return result
 
 
 class InplaceFunction(Function):

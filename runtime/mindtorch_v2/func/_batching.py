@@ -51,9 +51,6 @@ class BatchedTensor(Tensor):
     is_copy = False  # in place of a view
     __torch_function__ = _core.disabled_torch_function
 
-    def __repr__(self) -> str:
-        return f"BatchedTensor(lvl={self.level}, bdim={self.batch_dim}, value={self.value!r})"
-
 
 def batch(value: Tensor, dim: int, level: int) -> BatchedTensor:
     """``value`` as one sample of it, whose shape lacks dimension ``dim``."""

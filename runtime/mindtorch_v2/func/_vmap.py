@@ -39,7 +39,7 @@ def vmap(
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
-    return _mapped(func, in_dims, out_dims, randomness, chunk_size, in_transform)
+    return _mapped(func, in_dims, out_dims, randomness, chunk_size, lambda level: in_transform(level, "Vmap"))
 
 
 def unrestricted_vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
