@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._inheritance import inherited
 
 __all__ = [
     "ForwardLevel", "below", "differentiating", "hidden_from", "in_transform", "is_propagating", "next_level",
@@ -26,13 +27,12 @@ class _Running(threading.local):
     def __init__(self) -> None:
         # The transforms of this thread that differentiate, the outermost first: number, and grad mode outside.
         self.differentiating: list[tuple[int, bool]] = []
-        # Whether tangents are propagated; if not, from which level on they were hidden before.
-        self.propagating, self.hidden_before = True, 0
+        self.hidden_before = _EVERY_LEVEL  # where no tangents are propagated: from which level on they were hidden before
         # All transforms of `func` that run on this thread, the outermost first: number and kind, as in "Grad".
         self.transforms: tuple[tuple[int, str], ...] = ()
 
 
-_running = _Running()
+_running = inherited(_Running())
 
 
 def next_level() -> int:
@@ -144,15 +144,16 @@ def _captured_below(level: int) -> int:
 
 
 def is_propagating() -> bool:
-    """Whether operators of this thread propagate tangents; see `set_propagating_`."""
-    return _running.propagating
+    """Whether operators of this thread propagate tangents; see `set_propagating_`. Those of a Function's forward do not."""
+    hidden = _core.hide_tangents_(_EVERY_LEVEL)
+    _core.hide_tangents_(hidden)
+    return hidden > 0
 
 
 def set_propagating_(value: bool) -> None:
     """Says whether operators of this thread propagate tangents, until a transform of forward mode begins."""
-    if value == _running.propagating:
+    if value == is_propagating():
         return
-    _running.propagating = value
     hidden = _core.hide_tangents_(_running.hidden_before if value else 0)
     _running.hidden_before = _running.hidden_before if value else hidden
 
@@ -161,16 +162,15 @@ class propagating:  # noqa: N801  (reads as a condition)
     """``with propagating():`` tangents of all levels are propagated, whatever is set outside."""
 
     def __enter__(self) -> None:
-        self._before = _running.propagating, _running.hidden_before, _core.hide_tangents_(_EVERY_LEVEL)
-        _running.propagating = True
+        self._before = _running.hidden_before, _core.hide_tangents_(_EVERY_LEVEL)
 
     def __exit__(self, *exc: object) -> None:
-        _running.propagating, _running.hidden_before, hidden = self._before
+        _running.hidden_before, hidden = self._before
         _core.hide_tangents_(hidden)
 
 
 class in_transform:  # noqa: N801  (reads as a condition)
-    """``with in_transform(number, kind):`` a function is run by a transform of `func`, which restricts what it may call.
+    """``with in_transform(number, kind):`` a transform of `func` runs a function, and restricts what it may call.
 
     Old-style Functions are refused, as are ``requires_grad_``, ``retain_grad`` and ``backward``.
     """

@@ -13,6 +13,7 @@ from typing import Any
 from .. import _core
 from .._core import OpOverload, Tensor
 from .._hooks import hooks
+from .._inheritance import inherited
 from .._ops import ops
 from ..autograd._levels import below
 from ..utils._pytree import tree_leaves, tree_map
@@ -39,7 +40,7 @@ class _Levels(threading.local):
         self.open: dict[int, VmapInfo] = {}  # of the vmap calls that are running, by level
 
 
-levels = _Levels()
+levels = inherited(_Levels())
 
 
 class BatchedTensor(Tensor):

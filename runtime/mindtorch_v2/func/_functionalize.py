@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from .. import _core
 from .._core import OpOverload, Tensor
 from .._functional import can_cast
+from .._inheritance import inherited
 from .._ops import ops
 from ..autograd._levels import below, in_transform, next_level
 from ..utils._pytree import tree_map
@@ -187,7 +188,7 @@ class _Open(threading.local):
         self.levels: list[_Level] = []  # the calls of `functionalize` that are running, the outermost first
 
 
-_open = _Open()
+_open = inherited(_Open())
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:

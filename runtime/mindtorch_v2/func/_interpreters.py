@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import textwrap
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .. import _core
 from .._core import Tensor

@@ -163,7 +163,7 @@ def _collect(output: Any, out_dims: Any, name: str, level: int, size: int) -> An
         if dim is None:
             return value
         return ops.aten.clone(ops.aten.expand(ops.aten.unsqueeze(value, dim), _inserted(value.shape, dim, size)))
-    return ops.aten.movedim(value, batch_dim, dim)
+    return value if dim % value.dim() == batch_dim else ops.aten.movedim(value, batch_dim, dim)
 
 
 def _joined(parts: list[Any], out_dims: Any) -> Any:

@@ -152,6 +152,7 @@ class CustomOpHandle:
         lib.define(str(schema), tags=tuple(all_tags), doc=fn.__doc__)
         self._lib, self._init_fn = lib, fn
         self._opoverload = _ops.find(self._qualname)
+        self._opoverload.refuses_aliases = True
         lib.register_placeholder(self._opoverload, "Meta", self._no_fake_rule)
         lib._push(self._opoverload, "Autograd", formula(None, None, caller()))
 
