@@ -105,6 +105,10 @@ on_first_use(
             aten::vstack:f
         """,
         "complex": """
+            aten::_conj:fm
+            aten::_efficientzerotensor:f
+            aten::_is_zerotensor:fm
+            aten::_neg_view:fm
             aten::_phase:f
             aten::angle:fm
             aten::complex:f

@@ -10,6 +10,10 @@ from mindtorch_v2.library.definitions import any_of, desc, empty, like, none_of
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
+    "_conj",
+    "_efficientzerotensor",
+    "_is_zerotensor",
+    "_neg_view",
     "_phase",
     "angle",
     "complex",
@@ -64,16 +68,16 @@ def view_as_complex(op, self):
 
 
 @_lib.operator("real(Tensor(a) self) -> Tensor(a)")
-def real(op, self):
+def real(op):
     """The real parts; of real numbers the numbers themselves."""
-    op.returns(torch.ops.aten.view_as_real(self).select(self.dim(), 0) if self.is_complex() else self)
+    op.python("mindtorch_v2.kernels.complex:real", device="any")
 
 
 @_lib.operator("imag(Tensor(a) self) -> Tensor(a)")
 def imag(op, self):
     """The imaginary parts."""
     op.check(self.is_complex(), message="imag is not implemented for tensors with non-complex dtypes.")
-    op.returns(torch.ops.aten.view_as_real(self).select(self.dim(), 1))
+    op.python("mindtorch_v2.kernels.complex:imag", device="any")
 
 
 @_lib.operator("complex(Tensor real, Tensor imag) -> Tensor")
@@ -206,32 +210,68 @@ def _conj_physical_out(op):
 
 @_lib.operator("conj(Tensor(a) self) -> Tensor(a)", variants=("function", "method"))
 def conj(op):
-    """The conjugates; real numbers as they are."""
+    """The conjugates, as a view that is kept as the conjugate of its memory; real numbers as they are."""
     op.python("mindtorch_v2.kernels.complex:conj", device="any")
 
 
+@_lib.operator("_conj(Tensor(a) self) -> Tensor(a)", tags="pointwise", variants=("function", "method"))
+def _conj(op, self):
+    """A view of complex numbers that is kept as the conjugate of its memory."""
+    op.check(self.is_complex(), message="_conj is only supported for complex tensors")
+    op.python("mindtorch_v2.kernels.complex:kept_conjugated", device="any")
+
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.conj_physical(grad)}
+
+
+@_lib.operator("_neg_view(Tensor(a) self) -> Tensor(a)", tags="pointwise", variants=("function", "method"))
+def _neg_view(op, self):
+    """A view that is kept as the negative of its memory."""
+    op.python("mindtorch_v2.kernels.complex:kept_negated", device="any")
+
+    @op.gradient
+    def _(grad):
+        return {self: -grad}
+
+
 @_lib.operator("resolve_conj(Tensor(a) self) -> Tensor(a)", variants=("function", "method"))
-def resolve_conj(op, self):
-    """The tensor itself, as none here is kept as the conjugate of another."""
-    op.returns(self)
+def resolve_conj(op):
+    """The tensor itself, or a copy of one that is kept as the conjugate of its memory."""
+    op.python("mindtorch_v2.kernels.complex:resolve_conj", device="any")
 
 
 @_lib.operator("resolve_neg(Tensor(a) self) -> Tensor(a)", variants=("function", "method"))
-def resolve_neg(op, self):
-    """The tensor itself, as none here is kept as the negative of another."""
-    op.returns(self)
+def resolve_neg(op):
+    """The tensor itself, or a copy of one that is kept as the negative of its memory."""
+    op.python("mindtorch_v2.kernels.complex:resolve_neg", device="any")
 
 
 @_lib.operator("is_conj(Tensor self) -> bool", variants=("function", "method"))
 def is_conj(op):
-    """Whether the tensor is kept as the conjugate of its memory, which none is."""
-    op.python("mindtorch_v2.kernels.complex:never", device="any")
+    """Whether the tensor is kept as the conjugate of its memory."""
+    op.python("mindtorch_v2.kernels.complex:is_conj", device="any")
 
 
 @_lib.operator("is_neg(Tensor self) -> bool", variants=("function", "method"))
 def is_neg(op):
-    """Whether the tensor is kept as the negative of its memory, which none is."""
-    op.python("mindtorch_v2.kernels.complex:never", device="any")
+    """Whether the tensor is kept as the negative of its memory."""
+    op.python("mindtorch_v2.kernels.complex:is_neg", device="any")
+
+
+@_lib.operator("_is_zerotensor(Tensor self) -> bool", variants=("function", "method"))
+def _is_zerotensor(op):
+    """Whether the tensor is kept as zeros without memory of their own."""
+    op.python("mindtorch_v2.kernels.complex:is_zero_tensor", device="any")
+
+
+@_lib.operator(
+    "_efficientzerotensor(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+    "pin_memory=None) -> Tensor"
+)
+def _efficientzerotensor(op):
+    """Zeros without memory of their own, which cannot be written to."""
+    op.python("mindtorch_v2.kernels.complex:zero_tensor", device="any")
 
 
 @_lib.operator("sgn(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))

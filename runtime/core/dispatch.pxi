@@ -558,6 +558,8 @@ cdef object run_in_python(OpOverload op, int key, Bound* bound, uint64_t keys):
     if key == KEY_TORCH_FUNCTION and hook.overridden_call is not None:
         return hook.overridden_call(op, args, kwargs, bound.mode & BIND_METHOD != 0)
     fallback = fallback_for(op, key)      # backend keys are always tried: here it is settled whether there is one
+    if fallback is None and KEY_CONJUGATE <= key <= KEY_ZERO_TENSOR:
+        return hook.call_with_values(op, keys & ~LAZY, args, kwargs)
     if fallback is None:
         raise missing_kernel(op, keys)
     if fallback[2]:

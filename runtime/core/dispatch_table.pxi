@@ -38,12 +38,15 @@ fallthrough_kernel = Fallthrough()
 autograd_kernel = CoreKernel("autograd kernel")          # records the call for an operator's gradient formula
 _python_kernel = CoreKernel("Python dispatcher")
 _no_fake_kernel = CoreKernel("error that asks for a fake rule")
+_lazy_kernel = CoreKernel("kernel that works out what tensors stand for")
 
 # What happens at a key where nothing else is registered.
 cdef dict CORE_FALLBACKS = {
     key: (autograd_kernel, CORE, False) for key in range(KEY_AUTOGRAD_OTHER, KEY_AUTOGRAD_META + 1)}
 CORE_FALLBACKS[KEY_PYTHON] = (_python_kernel, CORE, False)
 CORE_FALLBACKS[KEY_META] = (_no_fake_kernel, CORE, False)
+for _key in (KEY_CONJUGATE, KEY_NEGATIVE, KEY_ZERO_TENSOR):
+    CORE_FALLBACKS[_key] = (_lazy_kernel, CORE, False)
 for _key in (KEY_BACKEND_SELECT, KEY_AD_INPLACE_OR_VIEW, *range(KEY_AUTOCAST_CPU, KEY_AUTOCAST_LAST + 1)):
     CORE_FALLBACKS[_key] = (fallthrough_kernel, CORE, False)
 
@@ -94,7 +97,7 @@ cdef int resolve_operator(OpOverload op) except -1:
         if found is None:
             continue
         entry, kind = found
-        if entry[0] is fallthrough_kernel:
+        if entry[0] is fallthrough_kernel or entry[0] is _lazy_kernel and leaves_values_alone(op):
             op.active &= ~(<uint64_t>1 << key)
             continue
         op.active |= <uint64_t>1 << key
@@ -109,6 +112,17 @@ cdef int resolve_operator(OpOverload op) except -1:
             if entry[2]:
                 op.keyset_at |= <uint64_t>1 << key
     return 0
+
+
+cdef bint leaves_values_alone(OpOverload op) except -1:
+    """Whether an operator takes tensors as they are kept: its result is a view, kept as they are, or it calls others for them."""
+    cdef int key
+    if "inplace_view" in op.tags or op.makes_views and not op.mutates:
+        return True
+    for key in range(KEY_CPU, KEY_META + 1):
+        if key in op.kernels:
+            return False
+    return ALIAS_COMPOSITE_IMPLICIT in op.kernels and ALIAS_COMPOSITE_EXPLICIT not in op.kernels
 
 
 cdef object found_at(OpOverload op, int key):

@@ -20,6 +20,7 @@ cdef class Hooks:
     cdef public object find_packet           # ("ns::name")
     cdef public object load_operators        # ("ns::name.overload", or None: all): whether a module was loaded that may have it
     cdef public object key_set               # (mask): a DispatchKeySet
+    cdef public object call_with_values      # (op, keys, args, kwargs): a call with tensors that are not what their memory is
     cdef public object older_form            # (name, factors): a call of a form that is deprecated; warns
     # forward mode and transforms: autograd.forward_ad, func
     cdef public object call_with_tangents    # (op, keys, level, args, kwargs)

@@ -5,6 +5,7 @@ Order and meaning follow PyTorch's DispatchKey: among the keys of a call, the hi
 
 cdef dict KEY_BY_NAME = {
     "BackendSelect": KEY_BACKEND_SELECT, "Python": KEY_PYTHON, "Functionalize": KEY_FUNCTIONALIZE,
+    "Conjugate": KEY_CONJUGATE, "Negative": KEY_NEGATIVE, "ZeroTensor": KEY_ZERO_TENSOR,
     "ADInplaceOrView": KEY_AD_INPLACE_OR_VIEW, "AutogradOther": KEY_AUTOGRAD_OTHER, "Tracing": KEY_TRACING,
     "Tracer": KEY_TRACING, "Batched": KEY_BATCHED, "TESTING_ONLY_GenericWrapper": KEY_TESTING_WRAPPER,
     "TESTING_ONLY_GenericMode": KEY_TESTING_MODE, "Autograd": ALIAS_AUTOGRAD,
@@ -41,6 +42,10 @@ cdef uint64_t TORCH_FUNCTION = <uint64_t>1 << KEY_TORCH_FUNCTION
 cdef uint64_t BATCHED = <uint64_t>1 << KEY_BATCHED
 cdef uint64_t FUNCTIONALIZE = <uint64_t>1 << KEY_FUNCTIONALIZE
 cdef uint64_t TRACING = <uint64_t>1 << KEY_TRACING
+cdef uint64_t CONJUGATE = <uint64_t>1 << KEY_CONJUGATE
+cdef uint64_t NEGATIVE = <uint64_t>1 << KEY_NEGATIVE
+cdef uint64_t ZERO_TENSOR = <uint64_t>1 << KEY_ZERO_TENSOR
+cdef uint64_t LAZY = CONJUGATE | NEGATIVE | ZERO_TENSOR          # of what is not what its memory is
 # What a wrapper's class answers for itself, as bits of the tensor's keys at which nothing is ever registered.
 cdef uint64_t ASKED_STRIDES = <uint64_t>1 << KEY_COUNT
 cdef uint64_t ASKED_SIZES = <uint64_t>1 << (KEY_COUNT + 1)
@@ -52,8 +57,8 @@ cdef uint64_t OVERRIDES = PYTHON | TORCH_FUNCTION | BATCHED | FUNCTIONALIZE | AS
 cdef extern from *:
     """
     /* initial-exec: one load instead of a call into the dynamic linker; the struct is far below the reserve for it. */
-    #define MT_AUTOCAST ((uint64_t)127 << 23)    /* Autocast keys are excluded until a thread turns autocast on */
-    #define MT_ALWAYS ((uint64_t)1 << 9 | (uint64_t)1 << 12)    /* BackendSelect and ADInplaceOrView: of every call */
+    #define MT_AUTOCAST ((uint64_t)127 << 26)    /* Autocast keys are excluded until a thread turns autocast on */
+    #define MT_ALWAYS ((uint64_t)1 << 9 | (uint64_t)1 << 15)    /* BackendSelect and ADInplaceOrView: of every call */
     static __thread mt_state_t mt_state __attribute__((tls_model("initial-exec"))) = {MT_ALWAYS, MT_AUTOCAST, 0, 0, 0, INT64_MAX, 0, 0, 0, 0};
     """
     mt_state_t mt_state

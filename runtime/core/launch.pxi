@@ -369,7 +369,8 @@ cdef inline int check_tensor(Kernel self, int i, PyObject* t, Launch* call) exce
         raise_wrong_device(self, i, "a tensor", <device>dev, call)
     if not self.allowed[i] >> (<Tensor>t).dt.code & 1:
         raise_wrong_dtype(self, i, <Tensor>t)
-    if (self.kinds[i] == C_PTR and not (<Tensor>t).contig) or ((<Tensor>t).storage.data == NULL and (<Tensor>t).nelem > 0):
+    if (self.kinds[i] == C_PTR and not (<Tensor>t).contig) or ((<Tensor>t).storage.data == NULL and (<Tensor>t).nelem > 0) \
+            or (<Tensor>t).keys & LAZY:
         raise_unusable(self, i, <Tensor>t)
     call.elements |= (<Tensor>t).nelem
     return 0
@@ -378,6 +379,9 @@ cdef inline int check_tensor(Kernel self, int i, PyObject* t, Launch* call) exce
 cdef int raise_unusable(Kernel self, int i, Tensor t) except -1:
     if t.storage.data == NULL and t.nelem > 0:
         raise RuntimeError(f"{where(self, i)}: expected a tensor with memory, got one whose storage was freed")
+    if t.keys & LAZY:
+        raise RuntimeError(f"{where(self, i)}: expected a tensor whose memory holds its values, got {kept_as(t)}; "
+                           "pass x.resolve_conj().resolve_neg()")
     raise RuntimeError(f"{where(self, i)}: expected a contiguous tensor, got shape {list(t.shape)} with strides "
                        f"{list(t.stride())}; pass x.contiguous(), in YAML contiguous(x)")
 

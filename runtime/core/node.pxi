@@ -278,7 +278,7 @@ cdef object laid_out_as(Tensor g, Tensor variable):
 cdef inline bint is_plain_copy(Tensor g) noexcept:
     """Whether `clone` would copy a little memory of the CPU, and nobody could see it do so."""
     return g.contig and g.dev.type_code == KEY_CPU and 0 < g.nelem < RELEASE_GIL_FROM and g.storage.data != NULL \
-        and g.keys & INPLACE_OR_VIEW and not (g.keys | mt_state.included) & ~mt_state.excluded & (OVERRIDES | TRACING) \
+        and g.keys & INPLACE_OR_VIEW and not (g.keys | mt_state.included) & ~mt_state.excluded & (OVERRIDES | TRACING | LAZY) \
         and not forward_levels and not watched
 
 

@@ -46,7 +46,8 @@ cdef int launch_step(Program p, Frame* f, Step* s, Kernel k) except -1:
         if how == BY_TENSOR:
             t = f.objects[operand[1]]
             if (<Tensor>t).dev.type_code != KEY_CPU or not k.allowed[i] >> (<Tensor>t).dt.code & 1 \
-                    or kind == C_PTR and not (<Tensor>t).contig or (<Tensor>t).storage.data == NULL and (<Tensor>t).nelem > 0:
+                    or kind == C_PTR and not (<Tensor>t).contig or (<Tensor>t).storage.data == NULL and (<Tensor>t).nelem > 0 \
+                    or (<Tensor>t).keys & LAZY:
                 refuse_tensor(p, f, s, k, i, <Tensor>t)
             elements |= (<Tensor>t).nelem
             if kind == C_PTR:

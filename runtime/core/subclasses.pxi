@@ -64,7 +64,7 @@ def wrapper_over(cls, Tensor meta not None, where, uint64_t extra_keys):
         raise ValueError(f"wrapper_over(): a tensor on {meta.dev} cannot be shown as one on {claimed}: give its shape on meta")
     cdef Tensor t = new_of_class(cls)
     t.dt, t.storage, t.offset, t.dev = meta.dt, meta.storage, meta.offset, claimed
-    t.keys = device_keys(t.dev.type_code) & ~mt_state.withheld | override_keys(cls) | extra_keys
+    t.keys = device_keys(t.dev.type_code) & ~mt_state.withheld | override_keys(cls) | extra_keys | meta.keys & LAZY
     t.born = meta.born
     copy_geometry(meta, t)
     return t

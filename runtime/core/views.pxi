@@ -141,14 +141,27 @@ cdef int64_t start_in_base(Tensor view, Tensor base) noexcept:
     return (2 if pairs < 0 else 1) * view.offset - (2 if pairs > 0 else 1) * base.offset
 
 
-cdef object shown_part(object whole, int pairs, tuple size, tuple stride, int64_t offset):
-    """What a view shows of a tensor that lies as its base does, say the base's gradient; `pairs` as of `pairs_between`."""
+cdef object shown_part(object whole, int pairs, uint64_t lazily, tuple size, tuple stride, int64_t offset):
+    """What a view shows of a tensor that lies as its base does, say the base's gradient; `pairs` and `lazily` as of
+    `pairs_between` and `lazily_between`."""
     if pairs > 0:
         whole = aten("view_as_real")(whole)
     elif pairs < 0:
         size, stride = (*size, 2), (*[2 * step for step in stride], 1)
     part = aten("as_strided")(whole, size, stride, offset)
-    return aten("view_as_complex")(part) if pairs < 0 else part
+    part = aten("view_as_complex")(part) if pairs < 0 else part
+    part = aten("_conj")(part) if lazily & CONJUGATE else part
+    return aten("_neg_view")(part) if lazily & NEGATIVE else part
+
+
+cdef uint64_t lazily_between(Tensor view, Tensor base) except? 0:
+    """The bits by which what a view shows differs from the part of its base that it is: conjugated, negated."""
+    if base.dt.category != CATEGORY_COMPLEX or view.dt.category == CATEGORY_COMPLEX:
+        return (view.keys ^ base.keys) & (CONJUGATE | NEGATIVE)
+    if base.keys & CONJUGATE:
+        raise RuntimeError("a view of the parts of a tensor that is kept as its conjugate cannot be changed in place, as what it is a view "
+                           "of would not learn of that: take the parts of `x.resolve_conj()`")
+    return (view.keys ^ base.keys) & NEGATIVE
 
 
 def shallow_detach(Tensor t not None):
@@ -229,6 +242,8 @@ cdef class ArrayView:
         if tensor.dev.type_code != KEY_CPU:
             raise TypeError(f"can't convert {tensor.dev} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
                             "host memory first.")
+        if tensor.keys & LAZY:
+            raise RuntimeError(no_memory_to_show(tensor))
         if tensor.dt.buffer_format is None:
             raise TypeError(f"Got unsupported ScalarType {tensor.dt.name}: NumPy has no such type")
         if tensor.storage.data == NULL and tensor.nelem > 0:

@@ -12,6 +12,7 @@ from . import (  # noqa: F401  (these fill the hooks of the core)
     _C,
     _core,
     _indexing,
+    _lazy_values,
     _printing,
     _tensor_compat,
     _tensor_methods,

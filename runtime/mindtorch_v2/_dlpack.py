@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from . import _core
 from ._core import Tensor
 from ._core_dlpack import from_capsule, to_capsule
 
@@ -51,6 +52,9 @@ def dlpack(self: Tensor, stream: Any, dl_device: tuple[int, int] | None, copy: b
     """
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if _core.is_lazy(self):
+        bit = "conjugate" if _core.is_kept(self, "Conjugate") else "negative"
+        raise BufferError(f"Can't export tensors with the {bit} bit set, use tensor.resolve_conj().resolve_neg()")
     if stream is not None and type(stream) is not int:
         raise TypeError("stream must be ``int`` or ``none``")
     if dl_device is not None and tuple(dl_device) != dlpack_device(self):

@@ -9,6 +9,7 @@ from typing import Any
 from . import _core
 from ._core import Tensor
 from ._hooks import hooks
+from ._lazy_values import values_of
 from .overrides import handle_attribute
 
 __all__ = ["set_printoptions", "tensor_repr"]
@@ -110,7 +111,7 @@ def _body(self: Tensor, indent: int) -> str:
     edge = _Options.edgeitems
     cut = tuple(self.numel() > _Options.threshold and size > 2 * edge for size in self.shape)
     plain = _edges(self.detach(), cut, edge)
-    plain = plain if plain.is_cpu else plain.cpu()
+    plain = values_of(plain if plain.is_cpu else plain.cpu())
     values = (plain.float() if plain.dtype in _halves() else plain).numpy()
     shown = values.reshape([2 * edge if is_cut else size for is_cut, size in zip(cut, self.shape, strict=True)])
     show = _formatter(np.asarray(shown), self)

@@ -12,6 +12,7 @@ from ._core import device as Device
 from ._core import dtype as DType
 from ._creation import tensor
 from ._hooks import hooks
+from ._lazy_values import values_of
 from ._numbers import PYTHON_TYPES
 from ._ops import ops
 from ._shared_memory import is_shared, share_memory_
@@ -124,10 +125,16 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     if _core.is_tracing():
         array: np.ndarray[Any, Any] = hooks.left("NumPy array", lambda: numpy(self, force=force))
         return array
-    source = self.detach().cpu() if force else self
+    source = _values_on_cpu(self) if force else self
     if source.requires_grad and _core.is_grad_enabled() and not source.is_meta:  # a meta tensor has no values at all
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return np.asarray(_core.as_memoryview(source))
+
+
+def _values_on_cpu(tensor: Tensor) -> Tensor:
+    """What a tensor stands for, outside the graph, in memory that NumPy can show."""
+    source = tensor.detach().cpu()
+    return values_of(source)
 
 
 def _refuse_subclass(name: str, tensor: Tensor) -> None:
@@ -143,7 +150,7 @@ def tolist(self: Tensor) -> Any:
         return hooks.left("list", lambda: tolist(self))
     if self.dim() and self.shape[0] == 0 and not self.is_meta:
         return []  # NumPy makes no array of some shapes without elements
-    source = self.detach().cpu()
+    source = _values_on_cpu(self)
     try:
         array = (source.float() if source.dtype is _core.dtypes["bfloat16"] else source).numpy()
     except ValueError:  # more bytes than an address counts, though few of them lie in memory

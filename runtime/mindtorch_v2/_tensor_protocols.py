@@ -9,6 +9,7 @@ from ._argument_types import check_flag
 from ._core import Tensor, UntypedStorage
 from ._creation import from_numpy
 from ._dlpack import dlpack, dlpack_device
+from ._lazy_values import kept_as, kept_like
 from ._modes import DisableTorchFunctionSubclass, handed_on
 from ._ops import ops
 from ._storages import copy_to_device, copy_to_host, storage_from_file, storage_item, view_of
@@ -157,11 +158,12 @@ def _over_copied_memory(data: Tensor, memo: dict[Any, Any]) -> Tensor:
     # Storages over the same bytes are one: `.data` has a storage of its own. On meta there are no bytes.
     key = ("memory", storage.data_ptr() or id(storage), storage.nbytes(), data.dtype, data.device)
     if key not in memo:
-        whole = ops.aten.as_strided(data, (storage.nbytes() // data.element_size(),), (1,), 0)
+        memory = _core.memory_of_lazy(data)
+        whole = ops.aten.as_strided(memory, (storage.nbytes() // data.element_size(),), (1,), 0)
         memo[key] = whole.clone(), data  # the original is kept: no other memory gets its address meanwhile
     copied, _ = memo[key]
     result: Tensor = ops.aten.as_strided(copied, data.shape, data.stride(), data.storage_offset())
-    return result
+    return kept_like(result, kept_as(data))
 
 
 def _with_attributes(tensor: Tensor, attributes: dict[str, Any]) -> Tensor:
@@ -179,7 +181,7 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     if _core.defines_dispatch(type(tensor)):  # what has its memory in other tensors
         data = data.cpu().clone()
     part = data.untyped_storage(), data.storage_offset(), tuple(data.shape), tuple(data.stride())
-    return rebuild_tensor, (type(tensor), data.dtype, *part, tensor.requires_grad, dict(vars(tensor)))
+    return rebuild_tensor, (type(tensor), data.dtype, *part, tensor.requires_grad, dict(vars(tensor)), kept_as(data))
 
 
 def rebuild_tensor(
@@ -191,9 +193,11 @@ def rebuild_tensor(
     stride: tuple[int, ...],
     requires_grad: bool,
     attributes: dict[str, Any],
+    how: dict[str, bool] | None = None,
 ) -> Tensor:
     """The inverse of `reduce_tensor`."""
     data = _core.set_to_part(_core.alloc((0,), dtype, storage.device), storage, offset, shape, stride)
+    data = kept_like(data, how)
     return _with_attributes(Tensor._make_subclass(cls, data, requires_grad), attributes)
 
 

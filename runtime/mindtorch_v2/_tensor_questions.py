@@ -7,6 +7,7 @@ from typing import Any
 from . import _core
 from ._argument_types import names_wrong_types
 from ._core import Tensor, UntypedStorage
+from ._lazy_values import kept_as
 from ._storages import TypedStorage
 from .overrides import overridable, overridable_property
 
@@ -101,6 +102,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
         and self.storage_offset() == tensor.storage_offset()
         and self.shape == tensor.shape
         and self.stride() == tensor.stride()
+        and kept_as(self) == kept_as(tensor)
     )
 
 

@@ -314,7 +314,7 @@ def _spread(
     count = _count(input, mask, dims, True)
     middle = sum(given, dims, keepdim=True, mask=mask) / count
     distance = given - middle
-    squares = ops.aten.real(distance * ops.aten.conj(distance)) if given.is_complex() else distance * distance
+    squares = ops.aten.real(distance * ops.aten.conj_physical(distance)) if given.is_complex() else distance * distance
     total = sum(squares, dims, keepdim=keepdim, mask=mask)
     count = _count(input, mask, dims, keepdim)
     if fewer:

@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t, uint64_t
 from mindtorch_v2._core cimport (
     ARG_OPT_TENSOR_LIST, ARG_TENSOR, ARG_TENSOR_LIST, KEY_BATCHED, MADE_FOR_TRANSFORM, AccumulateGrad, Bound, FunctionCtx, Node,
     OpOverload, Tangents, Tensor, align_gradients, aten, backward_callable, bind_python, call_setup, cold, forward_levels,
-    gradient_node, make_size, mt_highest_bit, needs_grad, pairs_between, release_bound, same_value, set_requires_grad, shown_part,
+    gradient_node, lazily_between, make_size, mt_highest_bit, needs_grad, pairs_between, release_bound, same_value, set_requires_grad, shown_part,
     start_in_base, tangents_of, tensor_list_lengths, thread_state,
 )
 
@@ -57,9 +57,9 @@ cdef object find_tangent(Tensor t, int64_t level):
     if base is None or base.tangents is None:
         return None
     whole = base.tangents.by_level.get(level)
-    if whole is None or lies_as(t, base):
+    if whole is None or lies_as(t, base) and not lazily_between(t, base):
         return whole
-    return shown_part(whole, pairs_between(t, base), tuple(make_size(t.nd, t.sizes)), t.stride(),
+    return shown_part(whole, pairs_between(t, base), lazily_between(t, base), tuple(make_size(t.nd, t.sizes)), t.stride(),
                       (2 if pairs_between(t, base) > 0 else 1) * (<Tensor?>whole).offset + start_in_base(t, base))
 
 

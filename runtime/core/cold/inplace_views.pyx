@@ -14,7 +14,7 @@ from mindtorch_v2._core cimport (
     KEY_AD_INPLACE_OR_VIEW, KEY_BATCHED, MADE_BY_FUNCTION, MADE_BY_OPERATOR, MADE_FOR_TRANSFORM, MADE_IN_INFERENCE, MADE_IN_NO_GRAD,
     MADE_WITH_OTHERS,
     FunctionCtx, Node, RareState, Tensor, aten, bump_version, check_writable, cold, copy_geometry_at, make_size, named_type, needs_grad,
-    next_sequence, pairs_between, record_meta, refuse_inference_tensor, set_history, shown_part, start_in_base, thread_state, zeros_for,
+    lazily_between, next_sequence, pairs_between, record_meta, refuse_inference_tensor, set_history, shown_part, start_in_base, thread_state, zeros_for,
 )
 
 cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
@@ -57,6 +57,7 @@ cdef class CopySlices(Node):
     cdef tuple size, stride                # of the view
     cdef int64_t offset
     cdef int pairs                         # see `shown_part`
+    cdef uint64_t lazily
     cdef tuple layout                      # shape and strides of the base; None: it is contiguous
 
     def name(self):
@@ -71,7 +72,7 @@ cdef class CopySlices(Node):
         else:
             whole = zeros_laid_out(grads[0], self.layout[0], self.layout[1], None)
             aten("copy_")(whole, grads[0])
-        part = shown_part(whole, self.pairs, self.size, self.stride, self.offset)
+        part = shown_part(whole, self.pairs, self.lazily, self.size, self.stride, self.offset)
         inner = [None] * self.operation.output_count
         inner[self.output] = aten("clone")(part)
         result = self.run_operation(inner)
@@ -80,7 +81,7 @@ cdef class CopySlices(Node):
         else:
             if (<Tensor>result[self.at]).keys & BATCHED:      # as the whole becomes, for the part to be copied into it
                 whole = self.as_batch(whole, result[self.at])
-                part = shown_part(whole, self.pairs, self.size, self.stride, self.offset)
+                part = shown_part(whole, self.pairs, self.lazily, self.size, self.stride, self.offset)
             aten("copy_")(part, result[self.at])
         result[self.at] = whole
         return result
@@ -116,6 +117,7 @@ cdef class ViewOfBase(Node):
     cdef tuple size, stride
     cdef int64_t offset
     cdef int pairs                         # see `shown_part`
+    cdef uint64_t lazily
     cdef object dtype                      # of the base
     cdef tuple layout
 
@@ -128,7 +130,7 @@ cdef class ViewOfBase(Node):
                 base = aten("new_zeros")(grads[0], make_size((<Tensor>base).nd, (<Tensor>base).sizes), dtype=self.dtype)
         else:
             base = zeros_laid_out(grads[0], self.layout[0], self.layout[1], self.dtype)
-        part = shown_part(base, self.pairs, self.size, self.stride, self.offset)
+        part = shown_part(base, self.pairs, self.lazily, self.size, self.stride, self.offset)
         aten("copy_")(part, grads[0])
         return [base]
 
@@ -147,7 +149,7 @@ cdef int rebase_view(Tensor view, FunctionCtx operation, int output, int at) exc
     record_meta(operation.meta(output), view)
     node.operation, node.output, node.node_name = operation, output, "CopySlices"
     node.size, node.stride, node.offset = tuple(make_size(view.nd, view.sizes)), view.stride(), start_in_base(view, base)
-    node.pairs, node.layout = pairs_between(view, base), layout_of(base)
+    node.pairs, node.lazily, node.layout = pairs_between(view, base), lazily_between(view, base), layout_of(base)
     number_node(node)
     node.set_edge_count(operation.next_count)
     node.at = at
@@ -204,7 +206,8 @@ cdef int refresh_view(Tensor view) except -1:
     mt_become(<PyObject*>node, view_of_base_type)
     node.node_name = "AsStridedBackward0"
     node.size, node.stride, node.offset = tuple(make_size(view.nd, view.sizes)), view.stride(), start_in_base(view, base)
-    node.pairs, node.dtype, node.layout = pairs_between(view, base), base.dt, layout_of(base)
+    node.pairs, node.lazily = pairs_between(view, base), lazily_between(view, base)
+    node.dtype, node.layout = base.dt, layout_of(base)
     number_node(node)
     node.set_edge_count(1)
     node.set_edge(0, base)
@@ -221,6 +224,7 @@ cdef int give_history_of_change(Node change, Tensor t) except -1:
     mt_become(<PyObject*>node, view_of_base_type)
     node.node_name = "AsStridedBackward0"
     node.size, node.stride, node.offset, node.layout = made_by.size, made_by.stride, made_by.offset, made_by.layout
+    node.pairs, node.lazily = made_by.pairs, made_by.lazily
     number_node(node)
     node.set_edge_count(1)
     node.next_outputs[0] = 0

@@ -28,7 +28,9 @@ cdef class dtype:
 cdef enum:                     # dispatch keys: bit positions by rising priority
     KEY_UNDEFINED
     KEY_CPU, KEY_CUDA, KEY_MPS, KEY_NPU, KEY_PRIVATE1, KEY_PRIVATE2, KEY_PRIVATE3, KEY_META    # a device type's code is its key here
-    KEY_BACKEND_SELECT, KEY_PYTHON, KEY_FUNCTIONALIZE, KEY_AD_INPLACE_OR_VIEW
+    KEY_BACKEND_SELECT, KEY_PYTHON, KEY_FUNCTIONALIZE
+    KEY_CONJUGATE, KEY_NEGATIVE, KEY_ZERO_TENSOR              # of tensors that are not what their memory is: lazy_values.pxi
+    KEY_AD_INPLACE_OR_VIEW
     KEY_AUTOGRAD_OTHER
     KEY_AUTOGRAD_CPU                                         # and of the other backends, in their order
     KEY_AUTOGRAD_META = KEY_AUTOGRAD_CPU + KEY_META - KEY_CPU
@@ -426,8 +428,9 @@ cdef int record_meta(OutputMeta* meta, Tensor t) except -1
 cdef Node gradient_node(Tensor t)
 cdef object zeros_for(OutputMeta* meta)
 cdef int pairs_between(Tensor view, Tensor base) noexcept
+cdef uint64_t lazily_between(Tensor view, Tensor base) except? 0
 cdef int64_t start_in_base(Tensor view, Tensor base) noexcept
-cdef object shown_part(object whole, int pairs, tuple size, tuple stride, int64_t offset)
+cdef object shown_part(object whole, int pairs, uint64_t lazily, tuple size, tuple stride, int64_t offset)
 cdef PyTypeObject* named_type(PyTypeObject* base, str name) except NULL
 cdef FunctionCtx function_context(object cls)
 cdef object class_attribute(object owner, str name)

@@ -14,6 +14,7 @@ from opschema import Argument, SchemaKind
 
 from .. import _core
 from .._core import OpOverload, Tensor
+from .._lazy_values import kept_as, kept_like
 from .._ops import ops
 from ._levels import ForwardLevel, hidden_from
 from .engine import grad
@@ -344,6 +345,8 @@ def _batch_levels(tensor: Tensor) -> set[int]:
 
 def _same_layout(tensor: Tensor, tangent: Tensor) -> bool:
     """Whether views of the tangent will be what views of the primal are; a primal that overlaps itself has no other."""
+    if kept_as(tensor) != kept_as(tangent):
+        return False
     if _may_overlap(tensor):
         return True
     wrapped = (_core.tensor_keys(tensor) | _core.tensor_keys(tangent)) & _WRAPPED
@@ -385,7 +388,7 @@ def _zeros_in_layout(tensor: Tensor, *like: Tensor) -> Tensor:
             whole = whole.value
         _core.as_own_(whole)
         return zeros  # type: ignore[no-any-return]
-    return _core.as_strided(memory, tensor.shape, tensor.stride(), 0)
+    return kept_like(_core.as_strided(memory, tensor.shape, tensor.stride(), 0), kept_as(tensor))
 
 
 def _ops() -> Any:

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from .._core import Tensor, dtypes
+from .._lazy_values import values_of
 from ._engine import Request, Staged
 from ._reduce_op import RedOpType
 
@@ -161,8 +162,7 @@ class Mpi:
         shown = tensor.detach()
         if reduces and name in _MOVED_AS:
             shown, name = shown.to(dtypes["float32"]), "float32"
-        shown = shown.cpu().contiguous()
-        shown = shown.resolve_conj().resolve_neg() if shown.is_complex() else shown
+        shown = values_of(shown.cpu().contiguous())
         known = _TYPES if reduces else {**_TYPES, **_MOVED_AS}
         if name not in known:
             raise TypeError(f"torch.distributed: MPI does not take tensors of dtype {tensor.dtype}")

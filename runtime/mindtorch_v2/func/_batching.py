@@ -14,6 +14,7 @@ from .. import _core
 from .._core import OpOverload, Tensor
 from .._hooks import hooks
 from .._inheritance import inherited
+from .._lazy_values import kept_as, kept_like
 from .._ops import ops
 from ..autograd._levels import below
 from ..utils._pytree import tree_leaves, tree_map
@@ -24,6 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 _BATCHED = _core.key_mask("Batched")
+_LAZY = _core.key_mask("Conjugate") | _core.key_mask("Negative")
 _READS_DATA = frozenset(("item", "_local_scalar_dense", "equal", "is_nonzero"))
 
 
@@ -58,7 +60,8 @@ def batch(value: Tensor, dim: int, level: int) -> BatchedTensor:
     dim %= value.dim()
     shape = [n for i, n in enumerate(value.shape) if i != dim]
     strides = [n for i, n in enumerate(value.stride()) if i != dim]
-    sample: BatchedTensor = _core.wrapper_tensor(BatchedTensor, shape, strides, value.dtype, value.device, _BATCHED)
+    keys = _BATCHED | _core.tensor_keys(value) & _LAZY
+    sample: BatchedTensor = _core.wrapper_tensor(BatchedTensor, shape, strides, value.dtype, value.device, keys)
     sample.value, sample.batch_dim, sample.level = value, dim, level
     return sample
 
@@ -245,12 +248,14 @@ def _view_like(model: Tensor, source: BatchedTensor) -> BatchedTensor:
     value, dim = source.value, source.batch_dim
     start = value.storage_offset() + model.storage_offset() - source.storage_offset()
     sizes, strides = [value.shape[dim], *model.shape], [value.stride()[dim], *model.stride()]
-    return _wrapped_view(model, ops.aten.as_strided(value, sizes, strides, start), source)
+    view = kept_like(ops.aten.as_strided(value, sizes, strides, start), kept_as(model))
+    return _wrapped_view(model, view, source)
 
 
 def _wrapped_view(model: Tensor, whole: Tensor, source: BatchedTensor) -> BatchedTensor:
     """``whole``, with the batch dimension first, as a view of the sample that ``source`` is."""
     geometry = _core.retyped(source, model.dtype, model.shape, model.stride(), model.storage_offset())
+    geometry = kept_like(geometry, kept_as(model))
     view: BatchedTensor = _core.wrapper_over(BatchedTensor, geometry, source.device, _BATCHED)
     view.value, view.batch_dim, view.level = whole, 0, source.level
     return view

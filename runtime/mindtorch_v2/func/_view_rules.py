@@ -111,7 +111,7 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("select", "slice", "narrow", "unsqueeze", "transpose", "movedim"), _along),
     **dict.fromkeys(("view", "reshape"), _resized),
     **dict.fromkeys(("split", "split_with_sizes", "chunk"), _split),
-    **dict.fromkeys(("alias", "detach", "contiguous", "view_as_real", "view_as_complex"), _same),
+    **dict.fromkeys(("alias", "detach", "contiguous", "view_as_real", "view_as_complex", "_conj", "_neg_view"), _same),
     "flatten": _flattened,
     "permute": _permuted,
     "t": _turned,

@@ -119,7 +119,7 @@ def batched(
 def adjoint(tensor: Tensor) -> Tensor:
     """The conjugates of the transposed matrices."""
     turned: Tensor = tensor.transpose(-2, -1)
-    return ops.aten.conj(turned) if tensor.is_complex() else turned
+    return ops.aten.conj_physical(turned) if tensor.is_complex() else turned
 
 
 def reduced_to(grad: Tensor, shape: Sequence[int]) -> Tensor:

@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
 
-__all__ = ["angle", "complex_of", "conj", "matmul", "never", "view_as_complex", "view_as_real"]
+__all__ = [
+    "angle",
+    "complex_of",
+    "conj",
+    "imag",
+    "is_conj",
+    "is_neg",
+    "is_zero_tensor",
+    "kept_conjugated",
+    "kept_negated",
+    "matmul",
+    "real",
+    "resolve_conj",
+    "resolve_neg",
+    "view_as_complex",
+    "view_as_real",
+    "zero_tensor",
+]
 
 _DTYPES = _core.dtypes
 _PARTS = {_DTYPES["complex64"]: _DTYPES["float32"], _DTYPES["complex128"]: _DTYPES["float64"]}
@@ -16,7 +35,13 @@ _WHOLE = {part: whole for whole, part in _PARTS.items()}
 
 
 def view_as_real(self: Tensor) -> Tensor:
-    """The parts as a last dimension, over the same memory."""
+    """The parts as a last dimension, over the same memory. Raises RuntimeError for a tensor kept as its conjugate."""
+    if is_conj(self):
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can "
+            "view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the "
+            "original."
+        )
     strides = (*(2 * step for step in self.stride()), 1)
     return _core.retyped(self, _PARTS[self.dtype], (*self.shape, 2), strides, 2 * self.storage_offset())
 
@@ -54,14 +79,70 @@ def angle(self: Tensor) -> Tensor:
 
 
 def conj(self: Tensor) -> Tensor:
-    """The conjugates; a real tensor itself."""
-    result: Tensor = ops.aten.conj_physical(self) if self.is_complex() else self
+    """The conjugates, as a view; a real tensor itself."""
+    result: Tensor = ops.aten._conj(self) if self.is_complex() else self
     return result
 
 
-def never(self: Tensor) -> bool:
-    """False: no tensor is kept as the conjugate or negative of its memory."""
-    return False
+def kept_conjugated(self: Tensor) -> Tensor:
+    """A view that stands for the conjugate of what ``self`` does."""
+    return _core.kept_otherwise(self, "Conjugate")
+
+
+def kept_negated(self: Tensor) -> Tensor:
+    """A view that stands for the negative of what ``self`` does."""
+    return _core.kept_otherwise(self, "Negative")
+
+
+def is_conj(self: Tensor) -> bool:
+    """Whether the tensor is kept as the conjugate of its memory."""
+    return _core.is_kept(self, "Conjugate")
+
+
+def is_neg(self: Tensor) -> bool:
+    """Whether the tensor is kept as the negative of its memory."""
+    return _core.is_kept(self, "Negative")
+
+
+def is_zero_tensor(self: Tensor) -> bool:
+    """Whether the tensor is kept as zeros."""
+    return _core.is_kept(self, "ZeroTensor")
+
+
+def resolve_conj(self: Tensor) -> Tensor:
+    """The tensor itself, or the conjugates in memory of their own."""
+    return self.clone() if is_conj(self) else self
+
+
+def resolve_neg(self: Tensor) -> Tensor:
+    """The tensor itself, or the negatives in memory of their own."""
+    return self.clone() if is_neg(self) else self
+
+
+def zero_tensor(size: Sequence[int], *, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Tensor:
+    """Zeros over the memory of a single one."""
+    one = ops.aten.zeros([], dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
+    return _core.kept_otherwise(one.expand(size), "ZeroTensor")
+
+
+def real(self: Tensor) -> Tensor:
+    """The real parts, which are those of the conjugates too; a real tensor itself."""
+    if not self.is_complex():
+        return self
+    result: Tensor = ops.aten.view_as_real(_not_conjugated(self)).select(self.dim(), 0)
+    return result
+
+
+def imag(self: Tensor) -> Tensor:
+    """The imaginary parts: of conjugates the negatives of what is in memory."""
+    parts: Tensor = ops.aten.view_as_real(_not_conjugated(self))
+    result: Tensor = (ops.aten._neg_view(parts) if is_conj(self) else parts).select(self.dim(), 1)
+    return result
+
+
+def _not_conjugated(self: Tensor) -> Tensor:
+    result: Tensor = ops.aten._conj(self) if is_conj(self) else self
+    return result
 
 
 def matmul(self: Tensor, mat2: Tensor) -> Tensor:

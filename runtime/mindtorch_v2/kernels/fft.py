@@ -227,7 +227,7 @@ def _single(self: Tensor, n: int | None, dim: int, norm: str | None, forward: bo
 def _of_real(given: Tensor, d: int, norm: str | None, forward: bool, onesided: bool) -> Tensor:
     """Of real numbers the inverse transform is the other's conjugate."""
     found: Tensor = ops.aten._fft_r2c(given, [d], _number(norm, forward), onesided)
-    return found if forward else ops.aten.conj(found)
+    return found if forward else ops.aten.conj_physical(found)
 
 
 def rfft(self: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
@@ -262,7 +262,7 @@ def _to_real(self: Tensor, n: int | None, dim: int, norm: str | None, forward: b
     length = 2 * (half - 1) if n is None else n
     _check_length(length)
     given = _resized(given, d, length // 2 + 1)
-    given = ops.aten.conj(given) if forward else given
+    given = ops.aten.conj_physical(given) if forward else given
     result: Tensor = ops.aten._fft_c2r(given, [d], _number(norm, forward), length)
     return result
 
@@ -335,7 +335,7 @@ def hfftn(
     aten, number = ops.aten, _number(norm, True)
     if len(dims) > 1:
         given = aten._fft_c2c(given, dims[:-1], number, True)
-    result: Tensor = aten._fft_c2r(aten.conj(given), dims[-1:], number, last)
+    result: Tensor = aten._fft_c2r(aten.conj_physical(given), dims[-1:], number, last)
     return result
 
 

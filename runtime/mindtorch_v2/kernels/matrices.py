@@ -73,14 +73,14 @@ def det_backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
     matrix, det, both, pivots = ctx.saved_tensors
     if not matrix.numel():
         return (aten.zeros_like(matrix),)
-    factor = grad * (aten.conj(det) if det.is_complex() else det)
+    factor = grad * (aten.conj_physical(det) if det.is_complex() else det)
     if bool((det == 0).any().item()):
         size = matrix.shape[-1]
         on = aten.eye(size, dtype=_DTYPES["bool"], device=matrix.device)
         eps = _EPS[real_dtype(matrix.dtype)]
         both = aten.where(on & (both == 0), eps, both)
         product = both.diagonal(0, -2, -1).prod(-1) * as_tensor(_exchanges(pivots), real_dtype(matrix.dtype))
-        factor = grad * (aten.conj(product) if product.is_complex() else product)
+        factor = grad * (aten.conj_physical(product) if product.is_complex() else product)
         wanted = aten.diag_embed(factor.unsqueeze(-1).expand(matrix.shape[:-1]))
         return (aten.linalg_lu_solve(both, pivots, wanted, adjoint=True),)
     wanted = aten.diag_embed(factor.unsqueeze(-1).expand(matrix.shape[:-1]))
@@ -135,7 +135,7 @@ def slogdet_backward(ctx: Any, of_sign: Tensor | None, of_log: Tensor | None, *_
         return (None,)
     factor = aten.zeros_like(aten.real(sign)) if of_log is None else of_log
     if matrix.is_complex() and of_sign is not None:
-        factor = aten.complex(factor, aten.imag(of_sign * aten.conj(sign)))
+        factor = aten.complex(factor, aten.imag(of_sign * aten.conj_physical(sign)))
     wanted = aten.diag_embed(factor.to(matrix.dtype).unsqueeze(-1).expand(matrix.shape[:-1]))
     return (aten.linalg_solve_ex(adjoint(matrix), wanted)[0],)
 

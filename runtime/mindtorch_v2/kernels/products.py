@@ -237,7 +237,7 @@ def kron(self: Tensor, other: Tensor) -> Tensor:
 
 def vdot(self: Tensor, other: Tensor) -> Tensor:
     """The sum of products of two vectors' elements, the first conjugated."""
-    result: Tensor = ops.aten.dot(ops.aten.conj(self) if self.is_complex() else self, other)
+    result: Tensor = ops.aten.dot(ops.aten.conj_physical(self) if self.is_complex() else self, other)
     return result
 
 
@@ -363,7 +363,7 @@ def cross_default(self: Tensor, other: Tensor, dim: int | None = None) -> Tensor
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Sums of products along a dimension, the first factor conjugated."""
-    first = ops.aten.conj(x) if x.is_complex() else x
+    first = ops.aten.conj_physical(x) if x.is_complex() else x
     result: Tensor = (first * y).sum([dim])
     return result
 

@@ -215,6 +215,9 @@ def stack_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 def view_dtype(self: Tensor, dtype: _core.dtype) -> Tensor:
     """The same bytes as elements of another dtype; one of another size takes the last dimension along."""
+    if dtype is not self.dtype and _core.is_lazy(self):
+        kept = "conjugate view tensors" if _core.is_kept(self, "Conjugate") else "tensors with negative bit set"
+        raise RuntimeError(f"torch.Tensor.view is not supported for {kept} when converting to a different dtype.")
     old, new = self.dtype.itemsize, dtype.itemsize
     sizes, strides, offset = list(self.shape), list(self.stride()), self.storage_offset()
     if old != new:

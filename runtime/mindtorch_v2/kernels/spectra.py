@@ -228,7 +228,7 @@ def _reflected(vectors: Tensor, tau: Tensor, other: Tensor, left: bool, turned: 
     for k in numbers:
         vector = aten.where(at > k, vectors.narrow(-1, k, 1), (at == k).to(vectors.dtype))
         factor = tau.narrow(-1, k, 1).unsqueeze(-1)
-        factor = aten.conj(factor) if turned and factor.is_complex() else factor
+        factor = aten.conj_physical(factor) if turned and factor.is_complex() else factor
         if left:
             other = other - factor * aten.matmul(vector, aten.matmul(adjoint(vector), other))
         else:
@@ -384,7 +384,7 @@ def linalg_eig_backward(ctx: Any, of_values: Tensor | None, of_vectors: Tensor |
         _check_phase("linalg_eig", "eigenvectors", diagonal)
         lengths = aten.real(diagonal).to(vectors.dtype)
         inner = inner - aten.matmul(turned, vectors * lengths.unsqueeze(-2))
-        distance = aten.conj(values.unsqueeze(-2) - values.unsqueeze(-1))
+        distance = aten.conj_physical(values.unsqueeze(-2) - values.unsqueeze(-1))
         inner = inner / _with_diagonal(distance, 1.0)
         inner = _with_diagonal(inner, aten.zeros_like(values) if of_values is None else of_values)
     found = aten.linalg_solve(turned, aten.matmul(inner, turned))

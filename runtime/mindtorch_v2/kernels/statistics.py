@@ -422,7 +422,7 @@ def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aw
         degrees = aten.zeros_like(degrees)
     distance = given - mean.unsqueeze(1)
     scaled = distance if weights is None else distance * weights
-    other = aten.conj(scaled.t()) if scaled.is_complex() else scaled.t()
+    other = aten.conj_physical(scaled.t()) if scaled.is_complex() else scaled.t()
     result: Tensor = (aten.mm(distance, other) / degrees).squeeze()
     return result
 

@@ -6,6 +6,7 @@ from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any
 
 from .._core import Tensor
+from .._lazy_values import kept_as, kept_like
 from .._shared_memory import Segment, segment_of, share_memory_, tensor_over
 from ..nn.parameter import Parameter
 
@@ -28,14 +29,22 @@ def _reduce(tensor: Any) -> Any:
         return tensor.__reduce_ex__(2)
     place = data.dtype, data.storage_offset(), tuple(data.shape), tuple(data.stride())
     handle = DupFd(segment.descriptor)
-    return _rebuild, (type(tensor), handle, segment.nbytes, place, tensor.requires_grad, dict(vars(tensor)))
+    kept = kept_as(data)
+    return _rebuild, (type(tensor), handle, segment.nbytes, place, kept, tensor.requires_grad, dict(vars(tensor)))
 
 
 def _rebuild(
-    cls: type[Tensor], handle: Any, nbytes: int, place: tuple[Any, ...], requires_grad: bool, attributes: dict[str, Any]
+    cls: type[Tensor],
+    handle: Any,
+    nbytes: int,
+    place: tuple[Any, ...],
+    kept: dict[str, bool],
+    requires_grad: bool,
+    attributes: dict[str, Any],
 ) -> Tensor:
     """The inverse of `_reduce`, in the other process."""
-    result: Tensor = Tensor._make_subclass(cls, tensor_over(Segment(handle.detach(), nbytes), *place), requires_grad)
+    data = kept_like(tensor_over(Segment(handle.detach(), nbytes), *place), kept)
+    result: Tensor = Tensor._make_subclass(cls, data, requires_grad)
     for name, value in attributes.items():
         setattr(result, name, value)
     return result

@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Size, Tensor, UntypedStorage
+from .._lazy_values import kept_like
 from .._storages import TYPED, TypedStorage
 from ..nn.parameter import Parameter
 
@@ -70,14 +71,14 @@ def rebuild_tensor_v2(
     storage: Any, offset: int, size: Any, stride: Any, requires_grad: bool, hooks: Any, metadata: Any = None
 ) -> Tensor:
     """A tensor over a part of a storage, with its flag."""
-    return _flagged(_over(storage, storage.dtype, offset, size, stride), requires_grad)
+    return _flagged(kept_like(_over(storage, storage.dtype, offset, size, stride), metadata), requires_grad)
 
 
 def rebuild_tensor_v3(
     storage: Any, offset: int, size: Any, stride: Any, requires_grad: bool, hooks: Any, dtype: Any, metadata: Any = None
 ) -> Tensor:
     """A tensor over a part of a storage of bytes."""
-    return _flagged(_over(storage, dtype, offset, size, stride), requires_grad)
+    return _flagged(kept_like(_over(storage, dtype, offset, size, stride), metadata), requires_grad)
 
 
 def rebuild_meta_tensor(dtype: Any, size: Any, stride: Any, requires_grad: bool) -> Tensor:

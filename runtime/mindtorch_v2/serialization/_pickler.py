@@ -10,6 +10,7 @@ from typing import IO, Any
 
 from .. import _core
 from .._core import Size, Tensor, UntypedStorage
+from .._lazy_values import kept_as
 from .._storages import TypedStorage, typed_class
 from .._type_info import layout
 from ..nn.parameter import Parameter
@@ -86,7 +87,8 @@ def _of_plain(tensor: Tensor, hooks: Any) -> tuple[Any, tuple[Any, ...]]:
     typed = typed_class(tensor.dtype) is not None
     stored = StoredDtype(tensor.untyped_storage(), tensor.dtype, typed)
     args = (stored, tensor.storage_offset(), *geometry, tensor.requires_grad, hooks)
-    return (rebuild_tensor_v2, args) if typed else (rebuild_tensor_v3, (*args, tensor.dtype))
+    kept = (kept_as(tensor),) if kept_as(tensor) else ()
+    return (rebuild_tensor_v2, (*args, *kept)) if typed else (rebuild_tensor_v3, (*args, tensor.dtype, *kept))
 
 
 def pickler_class(base: Any) -> Any:
