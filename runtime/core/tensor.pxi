@@ -388,13 +388,17 @@ cdef class Tensor:
             return NotImplemented
         return call1(aten("reciprocal"), self) * other
     def __rmod__(self, other): return reflected(OP_REMAINDER, "__rmod__", self, other)
-    def __rmatmul__(self, other): return reflected(OP_MATMUL, "__rmatmul__", self, other) if is_tensor_like(other) else NotImplemented
+    def __rmatmul__(self, other):
+        return reflected(OP_MATMUL, "__rmatmul__", self, other) if is_tensor_like(other) or is_overridden(self) else NotImplemented
     def __pow__(self, other, modulo):
         if modulo is not None:
             raise TypeError("pow() of tensors takes no modulo")
         return binary(OP_POW, self, other)
     def __rpow__(self, other, modulo): return reflected(OP_POW, "__rpow__", self, other) if modulo is None else NotImplemented
-    def __iadd__(self, other): return binary(OP_IADD, self, other)
+    def __iadd__(self, other):
+        changed = binary(OP_IADD, self, other)
+        # What Python asks next of a subclass is this method again, as that of a sequence, whose answer it takes as it is.
+        return self + other if changed is NotImplemented else changed
     def __isub__(self, other): return binary(OP_ISUB, self, other)
     def __imul__(self, other): return binary(OP_IMUL, self, other)
     def __itruediv__(self, other): return binary(OP_IDIV, self, other)

@@ -281,6 +281,7 @@ class OpOverload:
     jvp_function: Callable[..., Any] | None
     jvp_source: str | None
     is_delegate: bool
+    refuses_aliases: bool
     devices: tuple[str, ...]
     __name__: str
     overloadpacket: OpOverloadPacket

@@ -1,4 +1,4 @@
-"""Work that another thread does for this one, which waits: it finds what this thread has of its own, modes and the like."""
+"""Work that another thread does for this one, which waits: it finds what this one has, modes and the like."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def on_another_thread(function: Callable[[], Any]) -> Any:
             vars(state).update(values)
         try:
             found.append(function())
-        except BaseException as error:  # noqa: BLE001  (this thread's caller gets it, an interrupt, too)
+        except BaseException as error:  # whoever waits gets it, an interrupt, too
             failed.append(error)
 
     thread = threading.Thread(target=contextvars.copy_context().run, args=(run,))

@@ -9,8 +9,8 @@ from typing import Any
 from .. import _core
 from .._argument_types import check_flag, checks_types
 from .._core import Tensor, device, dtypes
-from .._inheritance import inherited
 from .._core import dtype as DType
+from .._inheritance import inherited
 from .._numbers import PYTHON_TYPES
 from ..backends import backend_of
 from ._casting import autocast_key, eligible

@@ -27,7 +27,7 @@ class _Running(threading.local):
     def __init__(self) -> None:
         # The transforms of this thread that differentiate, the outermost first: number, and grad mode outside.
         self.differentiating: list[tuple[int, bool]] = []
-        self.hidden_before = _EVERY_LEVEL  # where no tangents are propagated: from which level on they were hidden before
+        self.hidden_before = _EVERY_LEVEL  # where tangents are not propagated: from which level on they were hidden
         # All transforms of `func` that run on this thread, the outermost first: number and kind, as in "Grad".
         self.transforms: tuple[tuple[int, str], ...] = ()
 
@@ -144,7 +144,7 @@ def _captured_below(level: int) -> int:
 
 
 def is_propagating() -> bool:
-    """Whether operators of this thread propagate tangents; see `set_propagating_`. Those of a Function's forward do not."""
+    """Whether operators of this thread propagate tangents: not inside a Function's forward; see `set_propagating_`."""
     hidden = _core.hide_tangents_(_EVERY_LEVEL)
     _core.hide_tangents_(hidden)
     return hidden > 0

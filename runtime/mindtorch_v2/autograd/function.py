@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import Any
 
 from .. import _core
 from .._core import FunctionCtx, Tensor
+from .._inheritance import inherited
 from .grad_mode import is_grad_enabled, no_grad
 from .graph import Node
 
@@ -104,26 +106,30 @@ class Function(metaclass=FunctionMeta):
         return cls.vjp
 
 
-_single_level: list[bool] = [False]  # whether `_SingleLevelFunction`s may be applied while transforms run
+class _Allowed(threading.local):
+    single_level = False  # whether `_SingleLevelFunction`s may be applied while transforms run
+
+
+_allowed = inherited(_Allowed())
 
 
 @contextmanager
 def enable_single_level_autograd_function() -> Iterator[None]:
     """Inside, a `_SingleLevelFunction` may be applied while transforms run, of which it is called for one."""
-    before, _single_level[0] = _single_level[0], True
+    before, _allowed.single_level = _allowed.single_level, True
     try:
         yield
     finally:
-        _single_level[0] = before
+        _allowed.single_level = before
 
 
 class _SingleLevelFunction(Function):
     """A Function that a transform's rule applies: it is recorded as it is, and no transform sees its arguments."""
 
     @classmethod
-    def apply(cls, *args: Any) -> Any:  # type: ignore[override]
+    def apply(cls, *args: Any) -> Any:
         """Runs forward, and records the call. Raises RuntimeError where a program applies it inside of a transform."""
-        if _core.running_transform() and not _single_level[0]:
+        if _core.running_transform() and not _allowed.single_level:
             raise RuntimeError(
                 f"functorch functions (vmap, grad, vjp, etc.) incorrectly used with {cls.__name__}, which is a "
                 "torch.autograd.function._SingleLevelFunction: derive it from torch.autograd.Function"
