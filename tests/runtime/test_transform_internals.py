@@ -217,3 +217,13 @@ def test_a_gradient_for_the_samples_that_there_are(size: Any, grad_dim: Any, dim
         return reduce(values, grad_dim, dim, 2, shape).tolist()
 
     assert found(ours) == found(pytorch)
+
+
+@BOTH
+def test_vmap_where_its_key_is_excluded(torch: Any) -> None:
+    inner = torch._C
+    key = inner.DispatchKey.FuncTorchBatched
+    with inner._ExcludeDispatchKeyGuard(inner.DispatchKeySet(key)):
+        assert torch.func.vmap(lambda x: x.sum(0))(torch.arange(6.0).reshape(2, 3)).tolist() == [3, 12]
+        assert inner._dispatch_tls_local_exclude_set().has(key)
+    assert not inner._dispatch_tls_local_exclude_set().has(key)

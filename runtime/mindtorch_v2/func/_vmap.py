@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
+from .. import _core
 from .._argument_types import names_wrong_types
 from .._core import Tensor
 from .._ops import ops
@@ -17,6 +18,7 @@ from ._batching import VmapInfo, batch, levels, unbatch
 
 __all__ = ["unrestricted_vmap", "vmap"]
 
+_BATCHED = _core.key_mask("Batched")
 _NO_DIMENSION = object()  # in place of None, which is a leaf that says as much
 
 
@@ -89,12 +91,15 @@ def _mapped(
     def run(args: list[Any], kwargs: dict[str, Any], dims: Any, size: int) -> Any:
         level = next_level()
         levels.open[level] = VmapInfo(size, randomness)
+        included, excluded = _core.thread_keys()
+        _core.set_thread_keys_(included, excluded & ~_BATCHED)
         try:
             samples = tree_map(lambda v, d: v if d is _NO_DIMENSION else batch(v, d, level), args, dims)
             with inside(level):
                 output = func(*samples, **kwargs)
             return _collect(output, out_dims, name, level, size)
         finally:
+            _core.set_thread_keys_(included, excluded)
             del levels.open[level]
 
     return mapped
