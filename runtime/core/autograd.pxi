@@ -47,7 +47,8 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
         else:
             check_types(op, result)
         if key <= KEY_BACKEND_SELECT:                     # above, Python code answers for what it does
-            check_aliases(op, bound, result)
+            if op.refuses_aliases or record:              # recorded, its gradient would be wrong without a word
+                check_aliases(op, bound, result)
             check_unchanged(op, bound, start)
             if mt_state.last_bump > start:
                 begin_versions(<PyObject*>result)

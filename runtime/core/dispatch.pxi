@@ -44,7 +44,7 @@ cdef class OpOverload:
         cdef int i
         self.vectorcall = <vectorcallfunc>call_operator
         self.namespace, self._schema, self.source, self.tags, self.doc = namespace, schema, source, list(tags), doc
-        self.is_builtin = namespace == "aten"
+        self.is_builtin = self.refuses_aliases = namespace == "aten"
         overload = "." + schema.overload if schema.overload else ""
         self.sig = Signature(schema, f"{namespace}::{schema.name}{overload}")
         self.device_check = read_device_check(schema, device_check)
@@ -516,7 +516,8 @@ cdef object call_backend(OpOverload op, int key, Bound* bound, uint64_t keys):
         refuse_inference_tensors(op, bound)
     result = run_at(op, key, bound, keys)
     check_types(op, result)
-    check_aliases(op, bound, result)
+    if op.refuses_aliases:
+        check_aliases(op, bound, result)
     check_unchanged(op, bound, start)
     if mt_state.last_bump > start:
         begin_versions(<PyObject*>result)

@@ -35,8 +35,48 @@ def run_backward(tuple tensors not None, tuple grad_tensors not None, retain_gra
     return found
 
 
+cdef enum:
+    MOST_PASSES = 60           # one inside another on a thread, whose stack, and Python's limit, they take up
+
+
+@cython.final
+cdef class PassElsewhere:
+    """A backward pass for another thread to run, in this one's state, while this one waits."""
+    cdef tuple tensors, inputs
+    cdef list starts, pairs
+    cdef bint retain_graph, create_graph, accumulate_inputs
+    cdef mt_state_t state
+
+    def __call__(self):
+        cdef mt_state_t own = mt_state
+        try:
+            set_state(&self.state)
+            saved_tensor_hooks.pairs = self.pairs
+            return backward_pass(<PyObject**>&(<PyTupleObject*>self.tensors).ob_item[0], <PyObject**>(<PyListObject*>self.starts).ob_item,
+                                 len(self.tensors), self.retain_graph, self.create_graph, self.inputs, self.accumulate_inputs)
+        finally:
+            set_state(&own)
+
+
+cdef void set_state(const mt_state_t* state) noexcept:
+    memcpy(&mt_state, state, sizeof(mt_state_t))
+
+
+cdef object pass_elsewhere(PyObject** tensors, PyObject** starts, Py_ssize_t count, bint retain_graph, bint create_graph, object inputs,
+                           bint accumulate_inputs):
+    cdef PassElsewhere elsewhere = PassElsewhere.__new__(PassElsewhere)
+    elsewhere.tensors, elsewhere.starts = tuple_of(tensors, count), [<object>starts[i] for i in range(count)]
+    elsewhere.retain_graph, elsewhere.create_graph, elsewhere.inputs = retain_graph, create_graph, inputs
+    elsewhere.accumulate_inputs, elsewhere.pairs = accumulate_inputs, list(saved_tensor_hooks.pairs)
+    elsewhere.state = mt_state
+    elsewhere.state.passes, elsewhere.state.run = 0, NULL
+    return hook.on_another_thread(elsewhere)
+
+
 cdef object backward_pass(PyObject** tensors, PyObject** starts, Py_ssize_t count, bint retain_graph, bint create_graph, object inputs,
                           bint accumulate_inputs):
+    if mt_state.passes >= MOST_PASSES:
+        return pass_elsewhere(tensors, starts, count, retain_graph, create_graph, inputs, accumulate_inputs)
     cdef PassMemory memory
     cdef GraphTask task = GraphTask.__new__(GraphTask)
     cdef int outside = mt_state.grad_off
@@ -52,6 +92,7 @@ cdef object backward_pass(PyObject** tensors, PyObject** starts, Py_ssize_t coun
     mt_state.grad_off = not create_graph
     mt_state.excluded = outside_keys & ~BELOW_AUTOGRAD
     mt_state.graph_task = <void*>task
+    mt_state.passes += 1
     try:
         roots = <Root*>task.cut(count * sizeof(Root))
         for i in range(count):
@@ -68,6 +109,7 @@ cdef object backward_pass(PyObject** tensors, PyObject** starts, Py_ssize_t coun
                 task.push(roots[i].state)
         task.run()
     finally:
+        mt_state.passes -= 1
         mt_state.grad_off, mt_state.excluded, mt_state.graph_task = outside, outside_keys, outside_task
         if pairs is not None:
             count_hooks(len(pairs) - len(saved_tensor_hooks.pairs))

@@ -234,7 +234,7 @@ cdef class GraphTask:
         grad = fit_gradient(target.meta(output), grad, source, slot)
         held = state.grads[output]
         if held != NULL:
-            grad = binary(OP_ADD, <object>held, grad)
+            grad = pair(OP_ADD, <object>held, grad)
             Py_DECREF(<object>held)
         Py_INCREF(grad)
         state.grads[output] = <PyObject*>grad

@@ -48,6 +48,8 @@ cdef class Hooks:
     cdef public object set_storage_item      # (storage, index, value)
     cdef public object legacy_tensor         # (cls, *args, **kwargs): the constructor Tensor(...)
     cdef public object generator_type        # torch.Generator
+    # threads: _inheritance
+    cdef public object on_another_thread     # (function): its result, of a thread that goes on for this one
     # what a trace hears of besides calls: jit
     cdef public object shape_read            # (tensor)
     cdef public object size_read             # (tensor, dim)

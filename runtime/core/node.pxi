@@ -254,9 +254,9 @@ cdef int accumulate(Tensor variable, object grad, Py_ssize_t references=2) excep
         return 0
     held = <Tensor>variable.grad_
     if mt_state.grad_off and not needs_grad(held):
-        binary(OP_IADD, held, g)
+        pair(OP_IADD, held, g)
     else:
-        variable.grad_ = binary(OP_ADD, held, g)
+        variable.grad_ = pair(OP_ADD, held, g)
     return 0
 
 

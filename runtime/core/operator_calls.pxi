@@ -16,6 +16,12 @@ cdef dict OPERATOR_OF_NAME = {
     "floor_divide_": OP_IFLOOR_DIVIDE, "remainder_": OP_IREMAINDER, "pow_": OP_IPOW, "bitwise_and_": OP_IAND,
     "bitwise_or_": OP_IOR, "bitwise_xor_": OP_IXOR, "bitwise_left_shift_": OP_ILSHIFT, "bitwise_right_shift_": OP_IRSHIFT,
 }
+# What ``__torch_function__`` is told in place of the operator's own name.
+cdef dict METHOD_OF_OPERATOR = {
+    OP_RSUB: "__rsub__", OP_FLOOR_DIVIDE: "__floordiv__", OP_AND: "__and__", OP_OR: "__or__", OP_XOR: "__xor__", OP_LSHIFT: "__lshift__",
+    OP_RSHIFT: "__rshift__", OP_EQ: "__eq__", OP_IAND: "__iand__", OP_IOR: "__ior__", OP_IXOR: "__ixor__", OP_ILSHIFT: "__ilshift__",
+    OP_IRSHIFT: "__irshift__",
+}
 cdef list operator_methods = [None] * OPERATORS     # those packets as methods, of which some are made
 cdef PyObject* operator_packets[OPERATORS]         # by number, so that a call looks up no name; borrowed from `aten_packets`
 
@@ -97,6 +103,31 @@ cdef object wrap_number(object value):
 
 
 cdef object binary(int number, object a, object b):
+    """Python's `a op b`, of a tensor and anything. As in PyTorch what no ``__torch_function__`` answers, or is no call of
+    the operator, is left to the other operand: NotImplemented."""
+    if attributes_watched and (is_overridden(<Tensor>a) or is_tensor(<PyObject*>b) and is_overridden(<Tensor>b)):
+        return overridden_pair(METHOD_OF_OPERATOR.get(number) or (<OpOverloadPacket>operator_packet(number)).__name__, a, b)
+    return pair(number, a, b)
+
+
+cdef object commuted(int number, object self, object other):
+    """Python's `other op self` of an operator that has no name of its own that way round."""
+    if attributes_watched and is_overridden(<Tensor>self):
+        return overridden_pair((<OpOverloadPacket>operator_packet(number)).__name__, self, other)
+    return pair(number, self, other)
+
+
+cdef object overridden_pair(str name, object a, object b):
+    """What ``__torch_function__`` makes of a method of tensors with an operand, or NotImplemented."""
+    if operand(b) is None:
+        return NotImplemented
+    try:
+        return hook.overridden_attribute(getattr(Tensor, name), a, b)
+    except TypeError:
+        return NotImplemented
+
+
+cdef object pair(int number, object a, object b):
     """`a op b` of a tensor and what may be one: straight to the overload where there is no doubt which that is."""
     cdef OpOverloadPacket packet = <OpOverloadPacket>operator_packet(number)
     cdef OpOverload op = None
@@ -107,11 +138,22 @@ cdef object binary(int number, object a, object b):
     if op is not None:
         return call_pair(op, <PyObject*>a, <PyObject*>b)
     b = operand(b)
-    return NotImplemented if b is None else call2(operator_method(number), a, b)
+    if b is None:
+        return NotImplemented
+    if isinstance(b, Tensor) or not hasattr(type(b), "__torch_function__"):
+        return call2(operator_method(number), a, b)
+    try:
+        return call2(operator_method(number), a, b)
+    except ArgumentError:                                 # another library's tensor: it says how to take that in
+        raise
+    except TypeError:
+        return NotImplemented
 
 
-cdef object reflected(int number, object self, object other):
-    """`other op self` where only self is a tensor."""
+cdef object reflected(int number, str name, object self, object other):
+    """`other op self` where only self is a tensor; `name` is what the language calls that."""
+    if attributes_watched and is_overridden(<Tensor>self):
+        return overridden_pair(name, self, other)
     other = operand(other)
     return NotImplemented if other is None else call2(operator_method(number), other, self)
 

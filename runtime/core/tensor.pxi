@@ -376,23 +376,29 @@ cdef class Tensor:
     def __radd__(self, other): return binary(OP_ADD, self, other)
     def __rmul__(self, other): return binary(OP_MUL, self, other)
     def __rsub__(self, other): return binary(OP_RSUB, self, other)
-    def __rand__(self, other): return binary(OP_AND, self, other)
-    def __ror__(self, other): return binary(OP_OR, self, other)
-    def __rxor__(self, other): return binary(OP_XOR, self, other)
-    def __rlshift__(self, other): return reflected(OP_LSHIFT, self, other)
-    def __rrshift__(self, other): return reflected(OP_RSHIFT, self, other)
+    def __rand__(self, other): return commuted(OP_AND, self, other)
+    def __ror__(self, other): return commuted(OP_OR, self, other)
+    def __rxor__(self, other): return commuted(OP_XOR, self, other)
+    def __rlshift__(self, other): return reflected(OP_LSHIFT, "__rlshift__", self, other)
+    def __rrshift__(self, other): return reflected(OP_RSHIFT, "__rrshift__", self, other)
     def __rtruediv__(self, other):
+        if attributes_watched and is_overridden(self):
+            return overridden_pair("__rdiv__", self, other)
         if operand(other) is None and not hasattr(other, "__array_interface__"):      # an array of NumPy's multiplies
             return NotImplemented
         return call1(aten("reciprocal"), self) * other
-    def __rmod__(self, other): return reflected(OP_REMAINDER, self, other)
-    def __rmatmul__(self, other): return reflected(OP_MATMUL, self, other) if is_tensor_like(other) else NotImplemented
+    def __rmod__(self, other): return reflected(OP_REMAINDER, "__rmod__", self, other)
+    def __rmatmul__(self, other):
+        return reflected(OP_MATMUL, "__rmatmul__", self, other) if is_tensor_like(other) or is_overridden(self) else NotImplemented
     def __pow__(self, other, modulo):
         if modulo is not None:
             raise TypeError("pow() of tensors takes no modulo")
         return binary(OP_POW, self, other)
-    def __rpow__(self, other, modulo): return reflected(OP_POW, self, other) if modulo is None else NotImplemented
-    def __iadd__(self, other): return binary(OP_IADD, self, other)
+    def __rpow__(self, other, modulo): return reflected(OP_POW, "__rpow__", self, other) if modulo is None else NotImplemented
+    def __iadd__(self, other):
+        changed = binary(OP_IADD, self, other)
+        # What Python asks next of a subclass is this method again, as that of a sequence, whose answer it takes as it is.
+        return self + other if changed is NotImplemented else changed
     def __isub__(self, other): return binary(OP_ISUB, self, other)
     def __imul__(self, other): return binary(OP_IMUL, self, other)
     def __itruediv__(self, other): return binary(OP_IDIV, self, other)
@@ -413,6 +419,8 @@ cdef class Tensor:
     def __neg__(self): return call1(aten("neg"), self)
     def __abs__(self): return call1(aten("abs"), self)
     def __invert__(self):
+        if is_overridden(self):
+            return hook.overridden_attribute(Tensor.__invert__, self)
         if self.dt.category >= CATEGORY_FLOAT:
             raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
         return call1(aten("bitwise_not"), self)
@@ -420,7 +428,7 @@ cdef class Tensor:
         if self.dt.category == CATEGORY_BOOL:
             raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
         return self
-    def __rfloordiv__(self, other): return reflected(OP_FLOOR_DIVIDE, self, other)
+    def __rfloordiv__(self, other): return reflected(OP_FLOOR_DIVIDE, "__rfloordiv__", self, other)
 
     # ---- Python protocols, answered by small modules that are loaded with the package
     def __repr__(self):

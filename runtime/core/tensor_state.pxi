@@ -40,8 +40,10 @@ cdef int set_data(Tensor t, Tensor value) except -1:
 
 cdef int show_memory(Tensor t, UntypedStorage source) except -1:
     """Makes t show another storage's memory; its version goes on from where it is."""
-    cdef UntypedStorage shown = alias_storage(source)
-    shown.version, shown.bump, shown.bumped_by = t.storage.version, t.storage.bump, t.storage.bumped_by
+    cdef UntypedStorage shown = alias_storage(source), before = t.storage
+    shown.version, shown.bump, shown.bumped_by = before.version, before.bump, before.bumped_by
+    if Py_REFCNT(<PyObject*>before) > 2:                  # by more than t, and this function: views of it, say
+        count_together(before, shown)
     t.storage = shown
     return 0
 

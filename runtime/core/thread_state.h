@@ -11,6 +11,7 @@ typedef struct {
     void* graph_task;
     void* default_device;
     void* run;
+    int passes;
 } mt_state_t;
 
 #define MT_MAX_NPUS 64

@@ -19,6 +19,31 @@ cdef void bump_version(UntypedStorage s) noexcept:
     s.version += 1
     s.bump, s.bumped_by = bumps, &mt_state
     mt_state.last_bump = bumps
+    if s.sharing is not None and s.sharing.counted_with is not None:
+        count_for_others(s)
+
+
+cdef int count_for_others(UntypedStorage s) except -1:
+    for reference in s.sharing.counted_with:
+        other = reference()
+        if other is not None:
+            (<UntypedStorage>other).version = s.version
+    return 0
+
+
+cdef int count_together(UntypedStorage s, UntypedStorage other) except -1:
+    """From now on a change of either counts for both: they stand for one tensor and what shared its memory before."""
+    import weakref
+    cdef list group = shared(s).counted_with
+    if group is None:
+        group = [weakref.ref(s)]
+    group = [reference for reference in group if reference() is not None]
+    group.append(weakref.ref(other))
+    for reference in group:
+        member = reference()
+        if member is not None:
+            shared(<UntypedStorage>member).counted_with = group
+    return 0
 
 
 cdef inline bint changed_since(Tensor t, uint64_t start) noexcept:

@@ -204,6 +204,8 @@ def any_overridden(values not None):
 
 def overrides_among(tuple args not None, dict kwargs not None):
     """Whether a mode, a tensor or anything else among a function's arguments, in lists too, brings ``__torch_function__``."""
+    if mt_state.included & ~mt_state.excluded & TORCH_FUNCTION:
+        return True
     return overriding_values(args) or len(kwargs) > 0 and overriding_values(tuple(kwargs.values()))
 
 

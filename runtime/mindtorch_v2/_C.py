@@ -336,6 +336,10 @@ def __getattr__(name: str) -> Any:
         from .jit import TracingState
 
         return TracingState
+    if name == "_functorch":
+        from .func import _interpreters
+
+        return _interpreters
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

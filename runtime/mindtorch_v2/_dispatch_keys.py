@@ -41,6 +41,7 @@ class DispatchKey(str, enum.Enum):
         *("CompositeExplicitAutogradNonFunctional", "Tracer", "Undefined"),
     ):
         locals()[name_] = name_
+    FuncTorchBatched = "Batched"  # PyTorch's name of the key of `vmap`; its own Batched is that of the older one
 
     def __str__(self) -> str:
         return str(self.value)

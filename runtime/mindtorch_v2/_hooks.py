@@ -22,6 +22,9 @@ class Hooks:
     graph_forgotten: Any = None  # (overload): the handler goes with the operator's library; npu.graph_handlers
     drawn: Any = None  # (make, sizes, options): random numbers inside `vmap`; func._batching
     apply_batched: Any = None  # (cls, args): `Function.apply` of batches; func._functions
+    transformed_repr: Any = None  # (tensor): how a tensor of a transform prints, None of others; func._interpreters
+    innermost_transform: Any = None  # (): the `Interpreter` of the innermost transform, or None; func._interpreters
+    is_sample: Any = None  # (tensor): whether a `vmap` that runs as a transform made it; func._interpreters
     constructed: Any = None  # (make): a tensor of Python values in a trace; jit._reads
     left: Any = None  # (what, read): values that leave a trace; jit._reads
     adding_up: Any = None  # (group): what adds a tensor up over processes, None for one; distributed._collectives

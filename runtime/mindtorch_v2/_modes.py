@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from . import _core
+from ._inheritance import inherited
 from ._managers import not_entered
 
 __all__ = [
@@ -38,7 +39,7 @@ class _Stacks(threading.local):
         self.handed_on: set[tuple[Any, ...]] = set()  # calls that a __torch_function__ has; see `handed_on`
 
 
-stacks = _Stacks()
+stacks = inherited(_Stacks())
 
 
 class _ModeBase:

@@ -172,4 +172,12 @@ def older_form(name: str, factors: dict[str, object]) -> None:
     warn_once(f"This overload of {name} is deprecated: factors go by name, behind the tensors: {named}", "older forms")
 
 
+def __getattr__(name: str) -> object:
+    if name == "HigherOrderOperator":
+        from ._higher_order import HigherOrderOperator
+
+        return HigherOrderOperator
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 _core.hooks.fill(find_operator=find, find_packet=find_packet, older_form=older_form, user_stacklevel=user_stacklevel)

@@ -55,11 +55,18 @@ _IGNORED = """
     get_num_threads get_rng_state handle_torch_function has_torch_function has_torch_function_unary
     has_torch_function_variadic interleave
 """.split()  # noqa: SIM905 - as a table, one name after the other
+# Names that look like inner ones, and are listed all the same, where there are such functions.
+_INNER = frozenset(
+    """
+    _assert_async _conj_copy _functional_assert_async _fused_rms_norm _fw_primal_copy _make_dual_copy
+    _native_batch_norm_legit _neg_view_copy _reshape_alias_copy
+    """.split()  # noqa: SIM905
+)
 _METHODS_IGNORED = """
     __class__ __delattr__ __dir__ __doc__ __getattribute__ __init__ __init_subclass__ __new__ __setattr__ __str__
     __sizeof__ __subclasshook__ __torch_dispatch__ __torch_function__ __dict__ __weakref__ __slots__ __module__
-    __getstate__ __eq__ __hash__ _make_subclass _make_wrapper_subclass as_subclass __reduce__ __array_priority__
-    new_tensor _is_view
+    __getstate__ __hash__ _make_subclass _make_wrapper_subclass as_subclass __reduce__ __array_priority__
+    new_tensor
 """.split()  # noqa: SIM905
 
 
@@ -70,7 +77,8 @@ def _named() -> dict[Any, str]:
     for name, module in _MODULES.items():
         for attribute in dir(module):
             function = getattr(module, attribute, None)
-            if _is_public(attribute) and _is_overridable(function) and attribute not in _IGNORED:
+            ignored = name == "torch" and attribute in _IGNORED
+            if _is_public(attribute) and _is_overridable(function) and not ignored:
                 found.setdefault(function, f"{name}.{attribute}")
     for attribute in dir(Tensor):
         if attribute not in _METHODS_IGNORED:
@@ -80,7 +88,7 @@ def _named() -> dict[Any, str]:
 
 def _is_public(name: str) -> bool:
     """Whether a function of PyTorch's is for its users; those of sizes that are not known yet have inner names."""
-    return not name.startswith("_") or name.startswith("_sym_")
+    return not name.startswith("_") or name.startswith("_sym_") or name in _INNER
 
 
 def _note_member(found: dict[Any, str], attribute: str, static: Any, member: Any) -> None:

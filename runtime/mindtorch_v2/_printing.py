@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _core
 from ._core import Tensor
+from ._hooks import hooks
 from ._lazy_values import values_of
 from ._narrow_dtypes import widened
 from .overrides import handle_attribute
@@ -199,9 +200,15 @@ def _repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
     if _core.overridden(self):
         text: str = handle_attribute(Tensor.__repr__, self)
         return text
-    return tensor_repr(self, tensor_contents)
+    return _shown(self) if tensor_contents is None else tensor_repr(self, tensor_contents)
+
+
+def _shown(self: Tensor) -> str:
+    """A tensor as the program that has it sees it: of a transform, one that this wraps."""
+    found: str | None = None if hooks.transformed_repr is None else hooks.transformed_repr(self)
+    return tensor_repr(self) if found is None else found
 
 
 _repr.__name__, _repr.__qualname__ = "__repr__", "Tensor.__repr__"
 _core.install_repr(_repr)
-_core.hooks.fill(tensor_repr=tensor_repr)
+_core.hooks.fill(tensor_repr=_shown)

@@ -303,3 +303,55 @@ def test_gradients_with_respect_to_edges(name: str) -> None:
 )
 def test_edges_that_are_refused(use: Callable[[Any, Any, Any, Any], Any], quoted: str) -> None:
     agree(lambda torch: with_edges(torch, use), quoted)
+
+
+@pytest.mark.parametrize("depth", [10, 400])
+def test_passes_inside_one_another(depth: int) -> None:
+    """Those that are deep go on in other threads, in the state of this one."""
+
+    def case(torch: Any) -> Any:
+        modes: list[Any] = []
+
+        class Deep(torch.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                with torch.enable_grad():
+                    ctx.x = x.detach().requires_grad_() - 1
+                return ctx.x.detach()
+
+            @staticmethod
+            def backward(ctx: Any, grad: Any) -> Any:
+                if ctx.x < 0:
+                    modes.append(torch.is_autocast_enabled("cpu"))
+                    return grad
+                with torch.enable_grad():
+                    Deep.apply(ctx.x).sum().backward()
+                return grad * 2
+
+        x = torch.tensor(float(depth), requires_grad=True)
+        with torch.autocast("cpu"):
+            Deep.apply(x).sum().backward()
+        return x.grad, modes
+
+    agree(case)
+
+
+def test_an_error_in_a_pass_of_another_thread_arrives() -> None:
+    def case(torch: Any) -> Any:
+        class Deep(torch.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                ctx.x = x.detach() - 1
+                return x * 1
+
+            @staticmethod
+            def backward(ctx: Any, grad: Any) -> Any:
+                if ctx.x < 0:
+                    raise ValueError("at the bottom")
+                with torch.enable_grad():
+                    Deep.apply(ctx.x.requires_grad_()).sum().backward()
+                return grad
+
+        Deep.apply(torch.tensor(100.0, requires_grad=True)).backward()
+
+    agree(case, "at the bottom")

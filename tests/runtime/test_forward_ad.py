@@ -471,3 +471,24 @@ def test_a_subclass_beside_a_dual_tensor_loses_no_tangent(order: str) -> None:
         return t.func.jvp(function, (t.ones(3),), (t.full((3,), 3.0),))
 
     agree(case)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_view_of_all_of_its_base_has_its_tangent(transposed: bool) -> None:
+    """By the older `vmap`, as PyTorch's Jacobians in forward mode are."""
+
+    def case(torch: Any) -> Any:
+        base, tangent = torch.zeros(2, 2), torch.arange(8.0).reshape(2, 2, 2)
+        view = base.t() if transposed else base.view_as(base)
+
+        def f(t: Any) -> Any:
+            with torch.autograd.forward_ad.dual_level():
+                x = torch.autograd.forward_ad.make_dual(torch.zeros(2, 2), t)
+                view.copy_(x)
+                tangents = [torch.autograd.forward_ad.unpack_dual(v).tangent for v in (x, view, view._base)]
+            return tuple(tangents)
+
+        of_x, of_view, of_base = torch._vmap_internals._vmap(f, 0, 0)(tangent)
+        return of_x is tangent, of_view is of_base, of_view._base is of_base, of_view, of_base
+
+    agree(case)

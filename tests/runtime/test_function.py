@@ -583,3 +583,44 @@ def test_an_exception_leaves_grad_mode_and_graph_as_they_were(where: str) -> Non
     assert torch.is_grad_enabled()
     y.sum().backward()
     assert x.grad.tolist() == [3.0, 3.0, 3.0]
+
+
+def test_tangents_are_no_business_of_forward() -> None:
+    def case(torch: Any) -> Any:
+        dual = torch.autograd.forward_ad
+        seen: list[Any] = []
+
+        class Square(torch.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                seen.append(dual._is_fwd_grad_enabled())
+                return x * x
+
+            @staticmethod
+            def backward(ctx: Any, grad: Any) -> Any:
+                return grad
+
+        Square.apply(torch.ones(2, requires_grad=True))
+        return seen, dual._is_fwd_grad_enabled()
+
+    agree(case)
+
+
+def test_tensors_by_keyword_alone_inside_vmap() -> None:
+    def case(torch: Any) -> Any:
+        class Keyword(torch.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(x: Any, *, y: Any) -> Any:
+                return x + y
+
+            @staticmethod
+            def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+                pass
+
+            @staticmethod
+            def vmap(info: Any, in_dims: Any, x: Any, *, y: Any) -> Any:
+                return x + y, 0
+
+        torch.func.vmap(Keyword.apply)(torch.ones(2), y=torch.ones(2))
+
+    agree(case, "kwarg-only Tensor")

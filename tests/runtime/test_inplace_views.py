@@ -176,3 +176,19 @@ def test_a_view_in_place_is_as_in_pytorch(name: str) -> None:
             continue
         found, expected = (outcome(case, t, OPERATIONS[name]) for t in (mindtorch_v2, torch))
         assert found == expected, case.__name__
+
+
+def test_a_view_counts_changes_with_what_got_other_memory() -> None:
+    def case(lib: Any) -> Any:
+        x = lib.zeros(1, 2)
+        view, detached, alone = x[:], x.detach(), lib.zeros(2)
+        versions = []
+        x.data = lib.ones(2, 3)
+        for changed in (x, view, detached, x):
+            changed.add_(1)
+            versions.append((x._version, view._version, detached._version))
+        alone.data = lib.ones(3)
+        alone.add_(1)
+        return versions, alone._version, x.tolist(), view.tolist()
+
+    assert case(mindtorch_v2) == case(torch)

@@ -543,3 +543,60 @@ def test_the_kernel_of_a_device_that_there_is_not(caplog: pytest.LogCaptureFixtu
 
 def test_tags_of_built_in_operators() -> None:
     agree(lambda t: [t.Tag.pt2_compliant_tag in o.tags for o in (t.ops.aten.sin.default, t.ops.aten.add.out)])
+
+
+def test_lists_of_tensors_in_functions() -> None:
+    def case(torch: Any) -> Any:
+        needed: list[Any] = []
+        nested = __import__(f"{torch.__name__}._library.autograd", fromlist=["x"]).supports_tensorlist
+
+        @nested  # type: ignore[untyped-decorator]
+        class Shifted(torch.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(ctx: Any, xs: Any) -> Any:
+                return [x + at for at, x in enumerate(xs)]
+
+            @staticmethod
+            def backward(ctx: Any, grads: Any) -> Any:
+                needed.append(ctx.needs_input_grad)
+                return [grad * (at + 1) for at, grad in enumerate(grads)]
+
+        xs = [torch.tensor(1.0, requires_grad=at != 1) for at in range(3)]
+        sum(Shifted.apply(xs)).backward()
+        with pytest.raises(NotImplementedError, match=r"Function\.forward directly"):
+            Shifted.forward(None, xs)
+        return [x.grad for x in xs], needed
+
+    agree(case)
+
+
+def test_a_device_by_name_as_default() -> None:
+    def case(torch: Any) -> Any:
+        seen: list[Any] = []
+
+        def f(x, device="cpu"):  # type: ignore[no-untyped-def]
+            seen.append(device)
+            return x.clone()
+
+        f.__annotations__ = {"x": torch.Tensor, "device": torch.device, "return": torch.Tensor}
+        op = torch.library.custom_op(f"{fresh_namespace()}::f", f, mutates_args=())
+        op(torch.ones(1))
+        op(torch.ones(1), torch.device("meta"))
+        return [str(device) for device in seen], isinstance(seen[0], str)
+
+    agree(case)
+
+
+@pytest.mark.filterwarnings("ignore:torch.compile:UserWarning")
+def test_an_operator_without_fake_rule_in_what_is_compiled() -> None:
+    def add(x):  # type: ignore[no-untyped-def]
+        return x + 1
+
+    torch = mindtorch_v2
+    op = torch.library.custom_op(f"{fresh_namespace()}::add", add, mutates_args=(), schema="(Tensor x) -> Tensor")
+    compiled = torch.compile(lambda x: op(x), backend="eager")
+    with pytest.raises(RuntimeError, match="no fake impl"):
+        compiled(torch.ones(1))
+    assert op(torch.ones(1)) == 2
+    op.register_fake(torch.empty_like)
+    assert compiled(torch.ones(1)) == 2

@@ -108,6 +108,7 @@ RESULTS = {
 def test_what_a_kernel_returns_or_does(mistake: str, way: Callable[..., Any]) -> None:
     schema, kernel, message = RESULTS[mistake]
     op = operator(schema, kernel)
+    op.refuses_aliases = True  # as a `custom_op`; others where the call is recorded
     with pytest.raises(RuntimeError) as info:
         way(op, torch.ones(2))
     assert str(info.value) == message.format(name=op.name(), schema=op._schema)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import mindtorch_v2
+from mindtorch_v2.library._opcheck import OpCheckError
 from tests.runtime.both import agree, fresh_namespace
 
 
@@ -487,3 +488,20 @@ def test_a_tensor_that_a_kernel_keeps_counts_on() -> None:
     mindtorch_v2.library.impl(f"{namespace}::kept", "cpu", lambda x: kept.add_(x))
     assert getattr(mindtorch_v2.ops, namespace).kept(mindtorch_v2.ones(2)) is kept
     assert kept._version == 1
+
+
+def test_an_alias_of_a_kernel_that_a_library_registers() -> None:
+    """As in PyTorch `opcheck` looks for it; but where a call is recorded, the gradient would be wrong silently."""
+    torch = mindtorch_v2
+    lib = torch.library.Library(fresh_namespace(), "DEF")
+    lib.define("same(Tensor x) -> Tensor")
+    lib.impl("same", lambda x: x, "CPU")
+    same = getattr(torch.ops, lib.ns).same
+    x = torch.ones(2)
+    assert same(x) is x
+    with torch.no_grad():
+        assert same(torch.ones(2, requires_grad=True)).tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="shares memory with argument 'x', but the schema does not declare it"):
+        same(torch.ones(2, requires_grad=True))
+    with pytest.raises(OpCheckError, match="aliasing"):
+        torch.library.opcheck(same.default, (x,), test_utils="test_schema")

@@ -37,6 +37,17 @@ cdef class TangentView:
         return self.part
 
 
+cdef bint lies_as(Tensor t, Tensor base) noexcept:
+    """Whether a view shows all of its base, as that is."""
+    cdef int i
+    if t.nd != base.nd or t.offset != base.offset or t.dt is not base.dt:
+        return False
+    for i in range(t.nd):
+        if t.sizes[i] != base.sizes[i] or t.strides[i] != base.strides[i]:
+            return False
+    return True
+
+
 cdef object find_tangent(Tensor t, int64_t level):
     """A tensor's tangent, of a view also that part of its base's; None where it has none at this level."""
     cdef Tensor base = t.base_
@@ -46,8 +57,8 @@ cdef object find_tangent(Tensor t, int64_t level):
     if base is None or base.tangents is None:
         return None
     whole = base.tangents.by_level.get(level)
-    if whole is None:
-        return None
+    if whole is None or lies_as(t, base) and not lazily_between(t, base):
+        return whole
     return shown_part(whole, pairs_between(t, base), lazily_between(t, base), tuple(make_size(t.nd, t.sizes)), t.stride(),
                       (2 if pairs_between(t, base) > 0 else 1) * (<Tensor?>whole).offset + start_in_base(t, base))
 
@@ -151,6 +162,11 @@ def set_transform_(int64_t number, captured=None):
 def running_transform():
     """The number of the innermost transform of `func` that runs on this thread; 0: none."""
     return thread_state().transform
+
+
+def born(Tensor t not None):
+    """The number of the transform that was the innermost when a tensor was made; 0: there was none."""
+    return t.born
 
 
 def adopt_(Tensor t not None):

@@ -120,11 +120,14 @@ def forget_marks_(FunctionCtx ctx not None):
 cdef object apply_function(object cls, FunctionCtx ctx, tuple args, bint new_style, object forward):
     global next_sequence
     cdef int outside = thread_state().grad_off
+    cdef int64_t hidden = thread_state().forward_hidden
     cdef bint record
     ctx.sequence = next_sequence
     next_sequence += 1
     record = prepare_function_inputs(ctx, args) and not outside
     thread_state().grad_off = outside if forward is not None else True
+    if forward is None:
+        thread_state().forward_hidden = 0                 # what forward computes is the Function's: `jvp` says what its tangents are
     try:
         if new_style:
             output = (cls.forward if forward is None else forward)(*args)
@@ -144,7 +147,7 @@ cdef object apply_function(object cls, FunctionCtx ctx, tuple args, bint new_sty
         if ctx.rare is not None and not ctx.rare.keeps_marks:
             ctx.rare = None                               # the marks: they hold outputs, whose node this is
     finally:
-        thread_state().grad_off = outside
+        thread_state().grad_off, thread_state().forward_hidden = outside, hidden
     if record:
         ctx.finish_saving()
     return output
@@ -196,6 +199,9 @@ cdef tuple bind_forward(object cls, tuple args, dict kwargs, bint new_style):
     if new_style:
         bound = signature.bind(*args, **kwargs or {})
         bound.apply_defaults()
+        if thread_state().transform and any([isinstance(value, Tensor) for value in bound.kwargs.values()]):
+            raise NotImplementedError(f"{cls.__name__}: Run vmap on autograd.Function with kwarg-only Tensor args, or another "
+                                      "transform. Please do not pass kwarg-only Tensors.")
         return bound.args
     bound = signature.bind(None, *args, **kwargs)
     return bound.args[1:]

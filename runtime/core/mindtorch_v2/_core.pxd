@@ -57,6 +57,7 @@ cdef extern from "thread_state.h":
         int64_t captured                 # what was made below this number may not be changed in place; 0: anything may
         void* graph_task                 # the backward pass that runs, borrowed; see engine.pxi
         void* default_device             # of what names none, borrowed from `default_devices`; NULL: the CPU
+        int passes                       # backward passes that run one inside another
         void* run                        # the run of operations that is followed, borrowed; see cold/commands.pyx
     enum:
         MT_MAX_NPUS
@@ -81,6 +82,7 @@ cdef class Sharing:
     cdef int64_t lent                  # how many arrays, memoryviews and borrowed storages hold the address
     cdef bint claimed                  # it stands for the memory of a wrapper, which has none
     cdef bint alias                    # the storage shows the memory of `owner`, another one, with a version of its own
+    cdef list counted_with             # weak references to storages that this one's changes count for, too, itself among them; or None
     cdef PyObject* aliases             # borrowed: the first of the aliases of this storage
     cdef PyObject* next_alias          # of an alias: the next one of the same owner
 
@@ -338,6 +340,7 @@ cdef class OpOverload:
     cdef public bint is_delegate         # calls run a lowered module
     cdef tuple declared_devices          # or None
     cdef Alias aliases[MAX_ARGS]
+    cdef public bint refuses_aliases     # a kernel's result may share no memory that the schema does not declare, recorded or not
     cdef bint mutates, makes_views, returns_self, is_builtin
     cdef int keeps_layout                # whose layout the result has: memory_formats.pxi
     cdef bint writes_first               # to its first argument alone, a tensor, and takes no lists of tensors

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..library._custom_op import compiled_call
 from ..nn import Module
 from . import eval_frame as eval_frame
 from .eval_frame import OptimizedModule
@@ -77,7 +78,8 @@ def compile(
 
     @functools.wraps(model)
     def run_eagerly(*args: Any, **kwargs: Any) -> Any:
-        return model(*args, **kwargs)
+        with compiled_call():
+            return model(*args, **kwargs)
 
     run_eagerly._torchdynamo_orig_callable = model  # type: ignore[attr-defined]
     return run_eagerly

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..library._custom_op import compiled_call
 from ..nn import Module
 
 __all__ = ["OptimizedModule"]
@@ -21,7 +22,8 @@ class OptimizedModule(Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The module's own result."""
-        return self._orig_mod(*args, **kwargs)
+        with compiled_call():
+            return self._orig_mod(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_orig_mod":

@@ -10,6 +10,7 @@ from .. import _core
 from .._argument_types import check_flag, checks_types
 from .._core import Tensor, device, dtypes
 from .._core import dtype as DType
+from .._inheritance import inherited
 from .._numbers import PYTHON_TYPES
 from ..backends import backend_of
 from ._casting import autocast_key, eligible
@@ -39,7 +40,7 @@ class _State(threading.local):
         self.cache: dict[int, tuple[weakref.ref[Tensor], Tensor]] = {}
 
 
-_state = _State()
+_state = inherited(_State())
 _LEFT_OUT: Any = object()
 
 

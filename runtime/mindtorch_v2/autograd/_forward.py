@@ -382,8 +382,12 @@ def _zeros_in_layout(tensor: Tensor, *like: Tensor) -> Tensor:
         if not _batch_levels(other) <= _batch_levels(memory):
             memory = memory + other
     if _core.tensor_keys(memory) & _WRAPPED:
-        zeros: Tensor = _ops().as_strided(memory, tensor.shape, tensor.stride(), 0)
-        return zeros
+        zeros: Any = _ops().as_strided(memory, tensor.shape, tensor.stride(), 0)
+        whole = zeros
+        while _batched(whole):
+            whole = whole.value
+        _core.as_own_(whole)
+        return zeros  # type: ignore[no-any-return]
     return kept_like(_core.as_strided(memory, tensor.shape, tensor.stride(), 0), kept_as(tensor))
 
 

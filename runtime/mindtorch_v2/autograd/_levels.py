@@ -10,10 +10,11 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._inheritance import inherited
 
 __all__ = [
     "ForwardLevel", "below", "differentiating", "hidden_from", "in_transform", "is_propagating", "next_level",
-    "propagating", "recording", "set_propagating_",
+    "propagating", "recording", "running_transforms", "set_propagating_", "transforms_below",
 ]  # fmt: skip
 
 _numbers = itertools.count(1)
@@ -26,16 +27,45 @@ class _Running(threading.local):
     def __init__(self) -> None:
         # The transforms of this thread that differentiate, the outermost first: number, and grad mode outside.
         self.differentiating: list[tuple[int, bool]] = []
-        # Whether tangents are propagated; if not, from which level on they were hidden before.
-        self.propagating, self.hidden_before = True, 0
+        self.hidden_before = _EVERY_LEVEL  # where tangents are not propagated: from which level on they were hidden
+        # All transforms of `func` that run on this thread, the outermost first: number and kind, as in "Grad".
+        self.transforms: tuple[tuple[int, str], ...] = ()
 
 
-_running = _Running()
+_running = inherited(_Running())
 
 
 def next_level() -> int:
     """A level above all that exist."""
     return next(_numbers)
+
+
+def running_transforms() -> tuple[tuple[int, str], ...]:
+    """The transforms of `func` that run on this thread, the outermost first: their numbers, and what each is.
+
+    That is "Grad", "Jvp", "Vmap" or "Functionalize".
+    """
+    return _running.transforms
+
+
+class transforms_below:  # noqa: N801  (reads as a condition)
+    """``with transforms_below(number):`` what runs is outside of a transform, and of those inside of it."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __enter__(self) -> None:
+        self._before = _running.transforms
+        _running.transforms = tuple(pair for pair in self._before if pair[0] < self._number)
+        outer = max((number for number, _ in _running.transforms), default=0)
+        self._transform = _core.set_transform_(outer, _captured_below(self._number))
+        self._hidden = _core.hide_tangents_(_EVERY_LEVEL)
+        _core.hide_tangents_(min(self._hidden, self._number))
+
+    def __exit__(self, *exc: object) -> None:
+        _core.hide_tangents_(self._hidden)
+        _core.set_transform_(*self._transform)
+        _running.transforms = self._before
 
 
 class ForwardLevel:
@@ -114,15 +144,16 @@ def _captured_below(level: int) -> int:
 
 
 def is_propagating() -> bool:
-    """Whether operators of this thread propagate tangents; see `set_propagating_`."""
-    return _running.propagating
+    """Whether operators of this thread propagate tangents: not inside a Function's forward; see `set_propagating_`."""
+    hidden = _core.hide_tangents_(_EVERY_LEVEL)
+    _core.hide_tangents_(hidden)
+    return hidden > 0
 
 
 def set_propagating_(value: bool) -> None:
     """Says whether operators of this thread propagate tangents, until a transform of forward mode begins."""
-    if value == _running.propagating:
+    if value == is_propagating():
         return
-    _running.propagating = value
     hidden = _core.hide_tangents_(_running.hidden_before if value else 0)
     _running.hidden_before = _running.hidden_before if value else hidden
 
@@ -131,27 +162,32 @@ class propagating:  # noqa: N801  (reads as a condition)
     """``with propagating():`` tangents of all levels are propagated, whatever is set outside."""
 
     def __enter__(self) -> None:
-        self._before = _running.propagating, _running.hidden_before, _core.hide_tangents_(_EVERY_LEVEL)
-        _running.propagating = True
+        self._before = _running.hidden_before, _core.hide_tangents_(_EVERY_LEVEL)
 
     def __exit__(self, *exc: object) -> None:
-        _running.propagating, _running.hidden_before, hidden = self._before
+        _running.hidden_before, hidden = self._before
         _core.hide_tangents_(hidden)
 
 
 class in_transform:  # noqa: N801  (reads as a condition)
-    """``with in_transform(number):`` a function is run by a transform of `func`, which restricts what it may call.
+    """``with in_transform(number, kind):`` a transform of `func` runs a function, and restricts what it may call.
 
     Old-style Functions are refused, as are ``requires_grad_``, ``retain_grad`` and ``backward``.
     """
 
-    def __init__(self, number: int) -> None:
-        self._number = number
+    def __init__(self, number: int, kind: str = "") -> None:
+        self._number, self._kind = number, kind
 
     def __enter__(self) -> None:
         self._transform = _core.set_transform_(self._number)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._outer = _running.transforms
+        _running.transforms = (*self._outer, (self._number, self._kind)) if self._number else ()
 
     def __exit__(self, *exc: object) -> None:
+        _running.transforms = self._outer
         _core.set_transform_(*self._transform)
 
 
@@ -169,10 +205,14 @@ class recording:  # noqa: N801  (reads as a condition)
 class differentiating(in_transform):  # noqa: N801  (reads as a condition)
     """``with differentiating(number):`` as `in_transform`; autograd records, captured tensors are not to be changed."""
 
+    def __init__(self, number: int, kind: str = "Grad") -> None:
+        super().__init__(number, kind)
+
     def __enter__(self) -> None:
         self._recording = recording()
         self._recording.__enter__()
         self._transform = _core.set_transform_(self._number, self._number)
+        self._begin()
         _running.differentiating.append((self._number, _core.is_grad_enabled()))
 
     def __exit__(self, *exc: object) -> None:

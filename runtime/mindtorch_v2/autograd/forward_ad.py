@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from .. import _core
 from .._argument_types import as_int, names_wrong_types
 from .._core import Tensor
+from .._hooks import hooks
 from .._ops import ops
 from . import _forward, _forward_functions
 from ._decorators import ContextDecorator
@@ -96,6 +97,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
     if not 0 <= _number("make_dual", level) < len(_open):
         raise RuntimeError(f"Invalid level given to make_dual: {level}; there are {len(_open)} open levels")
+    _refuse_batch("_make_dual", tensor, tangent)
     return make_dual_at(_open[0], tensor, tangent)
 
 
@@ -109,6 +111,16 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if number >= len(_open):
         return UnpackedDualTensor(tensor, None)
     return UnpackedDualTensor(*unpack_dual_at(_open[0], tensor))
+
+
+def _refuse_batch(name: str, *tensors: Tensor) -> None:
+    """As in PyTorch, the level of dual tensors is outside of every `vmap`, whose tensors are none to it."""
+    for tensor in tensors:
+        if hooks.is_sample is not None and hooks.is_sample(tensor):
+            raise RuntimeError(
+                f"Batching rule not implemented for aten::{name}; the fallback path doesn't work on out= or view ops. "
+                "Inside of vmap use torch.func.jvp, which nests."
+            )
 
 
 def _number(function: str, level: int | None) -> int:

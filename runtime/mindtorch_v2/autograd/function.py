@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .. import _core
 from .._core import FunctionCtx, Tensor
+from .._inheritance import inherited
 from .grad_mode import is_grad_enabled, no_grad
 from .graph import Node
 
@@ -101,6 +104,39 @@ class Function(metaclass=FunctionMeta):
                 "implement one of them."
             )
         return cls.vjp
+
+
+class _Allowed(threading.local):
+    single_level = False  # whether `_SingleLevelFunction`s may be applied while transforms run
+
+
+_allowed = inherited(_Allowed())
+
+
+@contextmanager
+def enable_single_level_autograd_function() -> Iterator[None]:
+    """Inside, a `_SingleLevelFunction` may be applied while transforms run, of which it is called for one."""
+    before, _allowed.single_level = _allowed.single_level, True
+    try:
+        yield
+    finally:
+        _allowed.single_level = before
+
+
+class _SingleLevelFunction(Function):
+    """A Function that a transform's rule applies: it is recorded as it is, and no transform sees its arguments."""
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Runs forward, and records the call. Raises RuntimeError where a program applies it inside of a transform."""
+        if _core.running_transform() and not _allowed.single_level:
+            raise RuntimeError(
+                f"functorch functions (vmap, grad, vjp, etc.) incorrectly used with {cls.__name__}, which is a "
+                "torch.autograd.function._SingleLevelFunction: derive it from torch.autograd.Function"
+            )
+        result, ctx = _core.record_function(cls, args)
+        _core.forget_marks_(ctx)
+        return result
 
 
 class InplaceFunction(Function):

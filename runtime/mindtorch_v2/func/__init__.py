@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import _functions  # noqa: F401  (fills the table of what is called upward)
+from . import _functions, _interpreters  # noqa: F401  (these fill the table of what is called upward)
 from ._batch_norms import replace_all_batch_norm_modules_
 from ._forward import jvp, linearize
 from ._functionalize import functionalize

@@ -13,6 +13,7 @@ from typing import Any
 from .. import _core
 from .._core import OpOverload, Tensor
 from .._hooks import hooks
+from .._inheritance import inherited
 from .._lazy_values import kept_as, kept_like
 from .._ops import ops
 from ..autograd._levels import below
@@ -41,7 +42,7 @@ class _Levels(threading.local):
         self.open: dict[int, VmapInfo] = {}  # of the vmap calls that are running, by level
 
 
-levels = _Levels()
+levels = inherited(_Levels())
 
 
 class BatchedTensor(Tensor):
@@ -52,9 +53,6 @@ class BatchedTensor(Tensor):
     level: int
     is_copy = False  # in place of a view
     __torch_function__ = _core.disabled_torch_function
-
-    def __repr__(self) -> str:
-        return f"BatchedTensor(lvl={self.level}, bdim={self.batch_dim}, value={self.value!r})"
 
 
 def batch(value: Tensor, dim: int, level: int) -> BatchedTensor:

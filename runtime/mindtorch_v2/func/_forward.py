@@ -48,7 +48,7 @@ def jvp(
     _require_tensors(tangents, "tangents")
     level = open_level()
     try:
-        with propagating(), differentiating(level.number):
+        with propagating(), differentiating(level.number, "Jvp"):
             duals = tree_map(lambda p, t: make_dual_at(level, _floating(p), _floating(t, "tangent")), primals, tangents)
             output, aux = split_aux(func(*duals), has_aux, _NAME)
             only_tensors(output, _NAME)

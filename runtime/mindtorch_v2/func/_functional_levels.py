@@ -261,7 +261,7 @@ class _Running(threading.local):
         stacks.functional = bool(self.levels)
 
 
-running = _Running()
+running = inherited(_Running())
 shared = _SharedLevel()
 
 

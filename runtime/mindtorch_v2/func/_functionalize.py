@@ -56,7 +56,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
             return wrappers[id(leaf)][1] if isinstance(leaf, Tensor) else leaf
 
         inputs = tree_map(wrapped, list(args)), tree_map(wrapped, kwargs)
-        with level.entered(), in_transform(level.number):
+        with level.entered(), in_transform(level.number, "Functionalize"):
             result = func(*inputs[0], **inputs[1])
         output = tree_map(level.value, result)
         _write_back(level, list(wrappers.values()))

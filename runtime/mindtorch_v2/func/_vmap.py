@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
+from .. import _core
 from .._argument_types import names_wrong_types
 from .._core import Tensor
 from .._ops import ops
@@ -17,6 +18,7 @@ from ._batching import VmapInfo, batch, levels, unbatch
 
 __all__ = ["unrestricted_vmap", "vmap"]
 
+_BATCHED = _core.key_mask("Batched")
 _NO_DIMENSION = object()  # in place of None, which is a leaf that says as much
 
 
@@ -39,7 +41,7 @@ def vmap(
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
-    return _mapped(func, in_dims, out_dims, randomness, chunk_size, in_transform)
+    return _mapped(func, in_dims, out_dims, randomness, chunk_size, lambda level: in_transform(level, "Vmap"))
 
 
 def unrestricted_vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
@@ -89,12 +91,15 @@ def _mapped(
     def run(args: list[Any], kwargs: dict[str, Any], dims: Any, size: int) -> Any:
         level = next_level()
         levels.open[level] = VmapInfo(size, randomness)
+        included, excluded = _core.thread_keys()
+        _core.set_thread_keys_(included, excluded & ~_BATCHED)
         try:
             samples = tree_map(lambda v, d: v if d is _NO_DIMENSION else batch(v, d, level), args, dims)
             with inside(level):
                 output = func(*samples, **kwargs)
             return _collect(output, out_dims, name, level, size)
         finally:
+            _core.set_thread_keys_(included, excluded)
             del levels.open[level]
 
     return mapped
@@ -163,7 +168,7 @@ def _collect(output: Any, out_dims: Any, name: str, level: int, size: int) -> An
         if dim is None:
             return value
         return ops.aten.clone(ops.aten.expand(ops.aten.unsqueeze(value, dim), _inserted(value.shape, dim, size)))
-    return ops.aten.movedim(value, batch_dim, dim)
+    return value if dim % value.dim() == batch_dim else ops.aten.movedim(value, batch_dim, dim)
 
 
 def _joined(parts: list[Any], out_dims: Any) -> Any:

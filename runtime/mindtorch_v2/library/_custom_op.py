@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar, overload
@@ -11,6 +14,7 @@ from opschema import Schema, SchemaKind, base_of
 from .. import _ops
 from .._argument_types import names_wrong_types
 from .._core import OpOverload, device
+from .._inheritance import inherited
 from ..backends import backend_of
 from ._inference import infer_schema
 from ._library import Library, as_tags, caller, parse, require_namespace
@@ -34,6 +38,23 @@ Tags = str | Sequence[str] | None
 _LOGGER = "torch._library.custom_ops"  # PyTorch's, which programs set up by its name
 
 _handles: dict[str, CustomOpHandle] = {}
+
+
+class _Compiled(threading.local):
+    depth = 0  # of calls of what `torch.compile` returned
+
+
+_compiled = inherited(_Compiled())
+
+
+@contextmanager
+def compiled_call() -> Iterator[None]:
+    """Inside, which is a function that PyTorch would compile, an operator without a fake rule is an error as there."""
+    _compiled.depth += 1
+    try:
+        yield
+    finally:
+        _compiled.depth -= 1
 
 
 class CustomOpHandle:
@@ -70,6 +91,8 @@ class CustomOpHandle:
         return f"<CustomOpDef({self._qualname})>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if _compiled.depth and self._opoverload.kernel("Meta") == self._no_fake_rule:
+            self._no_fake_rule()
         return self._opoverload(*args, **kwargs)
 
     def register_kernel(self, device_types: DeviceTypes, fn: Function | None = None, /) -> Any:
@@ -152,6 +175,7 @@ class CustomOpHandle:
         lib.define(str(schema), tags=tuple(all_tags), doc=fn.__doc__)
         self._lib, self._init_fn = lib, fn
         self._opoverload = _ops.find(self._qualname)
+        self._opoverload.refuses_aliases = True
         lib.register_placeholder(self._opoverload, "Meta", self._no_fake_rule)
         lib._push(self._opoverload, "Autograd", formula(None, None, caller()))
 
@@ -227,10 +251,33 @@ def custom_op(
             handle = CustomOpHandle(namespace, op_name, text, function, tags)
         else:
             handle._define(parsed, function, tags)
-        handle.register_kernel(device_types, function)
+        handle.register_kernel(device_types, _with_devices_as_written(function, parsed))
         return handle
 
     return make if fn is None else make(fn)
+
+
+def _with_devices_as_written(function: Callable[..., Any], schema: Schema) -> Callable[..., Any]:
+    """A kernel that sees a default that is the name of a device as its author wrote it, as in PyTorch: no `device`."""
+    at_devices = [at for at, argument in enumerate(schema.arguments) if base_of(argument.type).name == "Device"]
+    if not at_devices:
+        return function
+    parameters = inspect.signature(function).parameters
+    defaults = {at: parameters[name].default for at in at_devices if (name := schema.arguments[at].name) in parameters}
+    written = {at: default for at, default in defaults.items() if isinstance(default, str)}
+    names = [argument.name for argument in schema.arguments]
+
+    @functools.wraps(function)
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        values = list(args)
+        for at, default in written.items():
+            if at < len(values):
+                values[at] = default if values[at] == device(default) else values[at]
+            elif kwargs.get(names[at]) == device(default):
+                kwargs[names[at]] = default
+        return function(*values, **kwargs)
+
+    return kernel
 
 
 def _full_name(schema: Schema) -> str:

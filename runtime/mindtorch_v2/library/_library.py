@@ -182,6 +182,7 @@ class Library:
                 source=None if code is None else f"{code.co_filename}:{code.co_firstlineno}",
             )
             overload = self._resolve(schema.partition("(")[0].strip())
+            overload.refuses_aliases = True
             definition = Definition(
                 self,
                 overload,
