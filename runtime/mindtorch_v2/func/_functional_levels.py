@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from .. import _core
 from .._core import OpOverload, Tensor
+from .._inheritance import inherited
 from .._modes import stacks
 from ..autograd._levels import below, next_level
 from ._view_steps import ViewStep
