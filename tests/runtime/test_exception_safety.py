@@ -367,7 +367,9 @@ def by_a_result_of_another_type() -> None:
 
 
 def by_an_alias() -> None:
-    operator(CPU=lambda x: x)(leaf())
+    op = operator(CPU=lambda x: x)
+    op.refuses_aliases = True  # recorded or not, as a `custom_op`
+    op(leaf())
 
 
 def by_an_undeclared_change() -> None:
