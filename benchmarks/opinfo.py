@@ -168,9 +168,8 @@ def same_layout(tensor: Any) -> Any:
         return ours.zeros(tuple(tensor.shape), dtype=dtype)
     extent = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True)) + 1
     memory = tensor.as_strided((tensor.storage_offset() + extent,), (1,), 0)
-    half = tensor.dtype is pytorch.bfloat16
-    flat = ours.from_numpy((memory.float() if half else memory).numpy().copy())
-    return (flat.to(dtype) if half else flat).as_strided(tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
+    flat = ours.from_numpy(plain(memory).copy()).to(dtype)
+    return flat.as_strided(tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
 
 
 def tensors(*values: Any) -> list[Any]:
@@ -186,13 +185,15 @@ def tensors(*values: Any) -> list[Any]:
     return found
 
 
+WIDER = {"torch.bfloat16": "float32", "torch.complex32": "complex64"}  # of dtypes that NumPy does not have
+
+
 def plain(tensor: Any) -> Any:
-    """A tensor of either as an array; bfloat16 as float32."""
-    value = tensor.detach()
-    if isinstance(value, pytorch.Tensor):
-        value = value.resolve_conj().resolve_neg()
-        return np.asarray((value.float() if value.dtype is pytorch.bfloat16 else value).numpy(force=True))
-    return np.asarray((value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy())
+    """A tensor of either as an array, of a dtype that NumPy does not have in a wider one."""
+    torch = pytorch if isinstance(tensor, pytorch.Tensor) else ours
+    wider = WIDER.get(str(tensor.dtype))
+    value = tensor.detach() if wider is None else tensor.detach().to(getattr(torch, wider))
+    return np.asarray(value.numpy(force=True))
 
 
 # Whose small elements are what is left of large ones, PyTorch's as well: of these a few bits of the largest may differ.

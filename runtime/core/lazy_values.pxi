@@ -26,8 +26,8 @@ def is_kept(Tensor t not None, str key not None):
 
 
 def is_lazy(Tensor t not None):
-    """Whether a tensor is not what its memory is."""
-    return t.keys & LAZY != 0
+    """Whether a tensor is not what its memory is. One that wraps others, which may be so, has no memory."""
+    return t.keys & LAZY != 0 and not t.keys & (PYTHON | BATCHED | FUNCTIONALIZE)
 
 
 cdef str kept_as(Tensor t):

@@ -27,7 +27,7 @@ from mindtorch_v2.library import Library, operator_status, status_table  # noqa:
 GROWING = ("set_.source_Tensor_storage_offset", "resize_")
 EMPTY = (
     *("empty.memory_format", "empty.out", "empty_like", "empty_strided", "empty_strided.out"),
-    *("new_empty", "new_empty_strided", *GROWING),
+    *("new_empty", "new_empty_strided", "resize", "resize.out", *GROWING),
 )
 
 

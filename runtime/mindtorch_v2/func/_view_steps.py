@@ -155,6 +155,11 @@ def _squeezed(step: ViewStep, base: Tensor, view: Tensor, keep_views: bool) -> T
     return result
 
 
+def _turned_back(step: ViewStep, base: Tensor, view: Tensor, keep_views: bool) -> Tensor:
+    """Of an operator that is its own inverse."""
+    return step.forward(view, keep_views)
+
+
 def _of_parts(step: ViewStep, base: Tensor, view: Tensor, keep_views: bool) -> Tensor:
     """Complex numbers of their parts, and the other way round."""
     op = ops.aten.view_as_complex if base.is_complex() else ops.aten.view_as_real
@@ -190,6 +195,8 @@ _INVERSES: dict[str, Inverse] = {
     "alias": _aliased,
     "detach": _identity,
     "contiguous": _identity,
+    "_conj": _turned_back,
+    "_neg_view": _turned_back,
     "view_as_real": _of_parts,
     "view_as_complex": _of_parts,
     "expand": _expanded,
