@@ -196,7 +196,8 @@ def _added_by_parts(op: OpOverload, self: Tensor, dim: int, index: Tensor, sourc
     added = source if alpha == 1 else aten.scalar_tensor(alpha, dtype=_C32) * source
     target = self if op._schema.name.endswith("_") else self.clone()
     shown, parts = (aten.view_as_real(x if x.dim() else x.view(1)) for x in (target, added))
-    aten.index_add_(shown, dim % max(self.dim(), 1), index, parts)
+    first = dim % max(self.dim(), 1)  # `index_add` of halves adds in float32
+    aten.index_put_(shown.movedim(first, 0), [index.reshape(-1)], parts.movedim(first, 0), True)
     return target
 
 

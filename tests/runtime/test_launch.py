@@ -418,5 +418,5 @@ def test_element_counts_do_not_overflow():
     """Of several tensors together, and of some of the sizes of an empty one: the sanitizer sees either."""
     assert torch.ops.aten.select_backward(torch.zeros(0), [2**62, 2, 0], 0, 0).shape == (2**62, 2, 0)
     mask = torch.tensor([[True, False, True]]).expand(2, 3)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError), pytest.warns(UserWarning, match="expanded tensors"):
         torch.ops.aten.masked_fill_.Scalar(torch.tensor(3).expand(2**62), mask, 0.5)
