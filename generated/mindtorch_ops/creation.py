@@ -23,7 +23,6 @@ __all__ = [
     "empty_like",
     "empty_strided",
     "eye",
-    "fill",
     "fill_",
     "full",
     "full_like",
@@ -457,17 +456,6 @@ def _fill__tensor(op, self, value):
     @op.gradient
     def _(grad):
         return {self: torch.ops.aten.zeros_like(grad), value: grad.sum()}
-
-
-@_lib.operator(
-    "fill.Tensor_out(Tensor self, Tensor value, *, Tensor(a!) out) -> Tensor(a!)",
-    tags="generated",
-    overlap_check=("Internal", "Partial"),
-)
-def fill(op, out):
-    """A copy with every element set to the value of a tensor without dimensions, in another tensor."""
-    op.returns(out)
-    op.python("mindtorch_v2.kernels.arranging:fill_into", device="any")
 
 
 @_lib.operator("zero_(Tensor(a!) self) -> Tensor(a!)", variants=("function", "method"))

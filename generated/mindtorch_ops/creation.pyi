@@ -22,7 +22,6 @@ __all__ = [
     "empty_like",
     "empty_strided",
     "eye",
-    "fill",
     "fill_",
     "full",
     "full_like",
@@ -699,12 +698,6 @@ class _FillInPlace(_FillInPlaceOverloads):
         """Every element set to the value of a tensor without dimensions."""
 
 fill_: _FillInPlace
-
-class _Fill(OpOverload):
-    def __call__(op, self: Tensor, value: Tensor, *, out: Tensor) -> Tensor:
-        """A copy with every element set to the value of a tensor without dimensions, in another tensor."""
-
-fill: _Fill
 
 class _ZeroInPlace(OpOverload):
     def __call__(op, self: Tensor) -> Tensor:
