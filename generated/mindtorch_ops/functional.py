@@ -511,6 +511,17 @@ def _fill_tensor(op, self, value):
         return {self: torch.ops.aten.zeros_like(grad), value: grad.sum()}
 
 
+@_lib.operator(
+    "fill.Tensor_out(Tensor self, Tensor value, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="generated",
+    overlap_check=("Internal", "Partial"),
+)
+def _fill_tensor_out(op, out):
+    """A copy with every element set to the value of a tensor without dimensions, in another tensor."""
+    op.returns(out)
+    op.python("mindtorch_v2.kernels.arranging:fill_into", device="any")
+
+
 view_copy = torch.ops.aten.view_copy
 as_strided_copy = torch.ops.aten.as_strided_copy
 transpose_copy = torch.ops.aten.transpose_copy

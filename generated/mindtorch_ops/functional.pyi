@@ -485,9 +485,13 @@ class _FillScalar(OpOverload):
 class _FillTensor(OpOverload):
     def __call__(op, self: Tensor, value: Tensor) -> Tensor: ...
 
+class _FillTensorOut(OpOverload):
+    def __call__(op, self: Tensor, value: Tensor, *, out: Tensor) -> Tensor: ...
+
 class _FillOverloads(OpOverloadPacket):
     Scalar: _FillScalar
     Tensor: _FillTensor
+    Tensor_out: _FillTensorOut
 
 class _Fill(_FillOverloads):
     @overload
@@ -496,5 +500,8 @@ class _Fill(_FillOverloads):
     @overload
     def __call__(op, self: Tensor, value: Tensor) -> Tensor:
         """A copy with every element set to the value of a tensor without dimensions."""
+    @overload
+    def __call__(op, self: Tensor, value: Tensor, *, out: Tensor) -> Tensor:
+        """A copy with every element set to the value of a tensor without dimensions, in another tensor."""
 
 fill: _Fill
