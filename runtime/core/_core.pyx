@@ -76,9 +76,9 @@ from mindtorch_v2._core_failures import (
     IndexOutOfRangeError, KernelArgumentError, KernelError, KernelOverflowError,
 )
 from mindtorch_v2._core_forward import (
-    adopt_, adopt_input_, apart, born, copy_tangents_, hide_tangents_, highest_tangent_level, leaf, reaches_other_leaves, retire_,
-    run_backward_formula, running_transform, set_tangent_, set_tangent_view_, set_transform_, tangent, tangent_levels,
-    tangent_owner, without_history,
+    adopt_, adopt_input_, apart, born, copy_tangents_, hidden_tangents, hide_tangents_, highest_tangent_level, leaf,
+    reaches_other_leaves, retire_, run_backward_formula, running_transform, set_tangent_, set_tangent_view_, set_transform_, tangent,
+    tangent_levels, tangent_owner, without_history,
 )
 from mindtorch_v2._core_function import (
     base_setup_context, forget_marks_, function_apply, function_tangents, is_differentiable_output, new_function_context,

@@ -87,20 +87,22 @@ def has_fallback(str key not None):
 
 cdef int resolve_operator(OpOverload op) except -1:
     """Fills the table that calls index, from what is registered."""
+    cdef bint as_kept
     cdef int key
     # A missing backend kernel is found, and explained, at its backend; overrides reach every operator.
     op.active = 0 if op.pending is not None else BACKEND_KEYS | TORCH_FUNCTION
     op.recorded_at = op.composite_at = op.keyset_at = op.planned_at = 0
     if op.pending is not None:                            # the first call finds nothing, and completes the definition
         return 0
+    as_kept = leaves_values_alone(op)
     for key in range(KEY_COUNT):
         op.table[key] = NULL
         found = found_at(op, key)
         if found is None:
             continue
         entry, kind = found
-        if entry[0] is fallthrough_kernel or entry[0] is _lazy_kernel and leaves_values_alone(op) \
-                or entry[0] is _narrow_kernel and (leaves_values_alone(op) or not op.is_builtin):
+        if entry[0] is fallthrough_kernel or entry[0] is _lazy_kernel and as_kept \
+                or entry[0] is _narrow_kernel and (as_kept or not op.is_builtin):
             op.active &= ~(<uint64_t>1 << key)
             continue
         op.active |= <uint64_t>1 << key

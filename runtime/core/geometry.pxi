@@ -133,9 +133,7 @@ cdef inline int copy_geometry_at(PyObject* source, Tensor target) except -1:
 cdef inline Tensor bare_tensor(dtype dt, device dev):
     cdef Tensor t = Tensor.__new__(Tensor)
     t.dt, t.dev = dt, dev
-    t.keys = device_keys(dev.type_code) & ~mt_state.withheld
-    if dt.code >= MT_NARROW:
-        t.keys |= NARROW
+    t.keys = with_narrow(device_keys(dev.type_code) & ~mt_state.withheld, dt)
     t.born = mt_state.transform
     return t
 
@@ -152,7 +150,7 @@ cdef Tensor shallow_copy(Tensor source):
 cdef Tensor same_value(Tensor source):
     """As `shallow_copy`; of a tensor that wraps others, an object of the same class around the same ones."""
     cdef Tensor t
-    if not source.keys & (PYTHON | BATCHED | FUNCTIONALIZE):
+    if not source.keys & WRAPPERS:
         return shallow_copy(source)
     t = new_of_class(type(source))
     t.dt, t.dev, t.storage, t.offset, t.keys = source.dt, source.dev, source.storage, source.offset, source.keys

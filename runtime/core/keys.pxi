@@ -53,7 +53,8 @@ cdef uint64_t ASKED_SIZES = <uint64_t>1 << (KEY_COUNT + 1)
 cdef uint64_t ASKED_DEVICE = <uint64_t>1 << (KEY_COUNT + 2)
 cdef uint64_t ASKED_LAYOUT = <uint64_t>1 << (KEY_COUNT + 3)
 cdef uint64_t ASKED = ASKED_STRIDES | ASKED_SIZES | ASKED_DEVICE | ASKED_LAYOUT
-cdef uint64_t OVERRIDES = PYTHON | TORCH_FUNCTION | BATCHED | FUNCTIONALIZE | ASKED      # of a tensor's class, not of its memory
+cdef uint64_t WRAPPERS = PYTHON | BATCHED | FUNCTIONALIZE        # of what has its values in other tensors
+cdef uint64_t OVERRIDES = WRAPPERS | TORCH_FUNCTION | ASKED      # of a tensor's class, not of its memory
 
 cdef extern from *:
     """

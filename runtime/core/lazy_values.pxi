@@ -27,7 +27,7 @@ def is_kept(Tensor t not None, str key not None):
 
 def is_lazy(Tensor t not None):
     """Whether a tensor is not what its memory is. One that wraps others, which may be so, has no memory."""
-    return t.keys & LAZY != 0 and not t.keys & (PYTHON | BATCHED | FUNCTIONALIZE)
+    return t.keys & LAZY != 0 and not t.keys & WRAPPERS
 
 
 cdef str kept_as(Tensor t):

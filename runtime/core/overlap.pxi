@@ -68,7 +68,7 @@ cdef int warn_of_expanded(str name) except -1:
 
 cdef inline int check_written(OpOverload op, Bound* bound, int at, Tensor written) except -1:
     cdef int i, kind
-    if written.dev is device_meta or written.keys & (PYTHON | BATCHED | FUNCTIONALIZE):
+    if written.dev is device_meta or written.keys & WRAPPERS:
         return 0                                          # nothing is written here: what a tensor wraps is checked
     if op.overlap_check & REFUSE_INTERNAL and not written.contig and overlaps_itself(written):
         raise internal_overlap(op.sig.qualname, op.sig.names[at])

@@ -142,17 +142,33 @@ cdef int64_t start_in_base(Tensor view, Tensor base) noexcept:
     return (2 if pairs < 0 else 1) * view.offset - (2 if pairs > 0 else 1) * base.offset
 
 
-cdef object shown_part(object whole, int pairs, uint64_t lazily, tuple size, tuple stride, int64_t offset):
-    """What a view shows of a tensor that lies as its base does, say the base's gradient; `pairs` and `lazily` as of
-    `pairs_between` and `lazily_between`."""
+cdef PlaceInBase place_in_base(Tensor view, Tensor base):
+    """Where a view lies in its base, and how it shows what lies there."""
+    cdef PlaceInBase place = PlaceInBase.__new__(PlaceInBase)
+    place.size, place.stride = tuple(make_size(view.nd, view.sizes)), view.stride()
+    place.offset, place.pairs, place.lazily = start_in_base(view, base), pairs_between(view, base), lazily_between(view, base)
+    return place
+
+
+cdef bint is_all_of(Tensor view, Tensor base) noexcept:
+    """Whether a view shows all of its base, as that is."""
+    return view.offset == base.offset and view.dt is base.dt and not (view.keys ^ base.keys) & LAZY \
+        and same_sizes(view, base) and same_steps(view, base)
+
+
+cdef object shown_at(PlaceInBase place, object whole):
+    """What a view shows of a tensor that lies as its base does, say the base's gradient."""
+    cdef int pairs = place.pairs
+    cdef tuple size = place.size, stride = place.stride
+    cdef int64_t offset = place.offset + (2 if pairs > 0 else 1) * (<Tensor?>whole).offset
     if pairs > 0:
         whole = aten("view_as_real")(whole)
     elif pairs < 0:
         size, stride = (*size, 2), (*[2 * step for step in stride], 1)
     part = aten("as_strided")(whole, size, stride, offset)
     part = aten("view_as_complex")(part) if pairs < 0 else part
-    part = aten("_conj")(part) if lazily & CONJUGATE else part
-    return aten("_neg_view")(part) if lazily & NEGATIVE else part
+    part = aten("_conj")(part) if place.lazily & CONJUGATE else part
+    return aten("_neg_view")(part) if place.lazily & NEGATIVE else part
 
 
 cdef uint64_t lazily_between(Tensor view, Tensor base) except? 0:

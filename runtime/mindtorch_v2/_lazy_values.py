@@ -11,6 +11,7 @@ from typing import Any
 from . import _core
 from ._core import OpOverload, Tensor
 from ._ops import ops
+from ._stand_ins import call_with_stand_ins
 
 __all__ = ["call_with_values", "kept_as", "kept_like", "values_of"]
 
@@ -63,20 +64,10 @@ def call_with_values(op: OpOverload, keys: int, args: tuple[Any, ...], kwargs: d
 
     Raises RuntimeError for a write to a ZeroTensor.
     """
-    written: list[tuple[Tensor, Tensor]] = []
-    declared = [argument.is_write for argument in op._schema.arguments]
-    named = {argument.name: argument.is_write for argument in op._schema.arguments}
-    given = [_resolved(value, writes, written) for value, writes in zip(args, declared, strict=False)]
-    options = {name: _resolved(value, named[name], written) for name, value in kwargs.items()}
-    result = op.redispatch(keys, *given, **options)
-    for tensor, values in written:
-        _write_back(tensor, values)
-    return _originals(result, written)
+    return call_with_stand_ins(op, keys, args, kwargs, _stand_in, _write_back)
 
 
-def _resolved(value: Any, writes: bool, written: list[tuple[Tensor, Tensor]]) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_resolved(item, writes, written) for item in value]
+def _stand_in(value: Any, writes: bool) -> Any:
     if not isinstance(value, Tensor) or not _core.is_lazy(value):
         return value
     if writes and _core.is_kept(value, "ZeroTensor"):
@@ -84,20 +75,7 @@ def _resolved(value: Any, writes: bool, written: list[tuple[Tensor, Tensor]]) ->
             "ZeroTensors are immutable. Please use the materialized zero tensor obtained using .clone() if you want a "
             "mutable tensor."
         )
-    values = values_of(value)
-    if writes:
-        written.append((value, values))
-    return values
-
-
-def _originals(result: Any, written: list[tuple[Tensor, Tensor]]) -> Any:
-    """A result with the tensors that were given for those that stood in their place."""
-    if isinstance(result, (list, tuple)) and written:
-        return type(result)(_originals(item, written) for item in result)
-    for tensor, values in written:
-        if result is values:
-            return tensor
-    return result
+    return values_of(value)
 
 
 _core.hooks.fill(call_with_values=call_with_values)

@@ -17,6 +17,7 @@ from ._core import OpOverload, Tensor, dtype
 from ._numbers import as_element
 from ._ops import ops
 from ._settings import warn_once
+from ._stand_ins import call_with_stand_ins
 
 __all__ = ["BITS_OF_NARROW", "call_with_narrow", "is_narrow", "widened"]
 
@@ -83,8 +84,8 @@ def call_with_narrow(op: OpOverload, keys: int, args: tuple[Any, ...], kwargs: d
         return op.redispatch(keys, *args, **kwargs)
     if name in _MOVING or given[0].is_meta or (name in _DRAWING and found is _C32):
         return op.redispatch(keys, *args, **kwargs)
-    promotes = name in _PROMOTING
-    common = _core.common_dtype(*_operands(name, args, given)) if promotes or "pointwise" in op.tags else found
+    has_common = name in _PROMOTING or "pointwise" in op.tags
+    common = _core.common_dtype(*_operands(name, args, given)) if has_common else found
     if common is _C32 and (name == "addcmul" or (name in ("add", "sub") and _factor(args, kwargs) != 1)):
         return _in_steps(op, args, kwargs)
     if name == "index_add" and found is _C32 and -max(args[0].dim(), 1) <= args[1] < max(args[0].dim(), 1):
@@ -92,11 +93,11 @@ def call_with_narrow(op: OpOverload, keys: int, args: tuple[Any, ...], kwargs: d
     if name == "where" and not (isinstance(args[1], Tensor) and isinstance(args[2], Tensor)):
         return op.redispatch(keys, *args, **kwargs)  # which makes a tensor of the number
     if name in _CHOOSING and common in BITS_OF_NARROW and (name == "where" or common is _C32):
-        return _Call(op, keys, common, promotes).made(_bits_of, _of_bits, args, kwargs)
+        return _call_with(_bits_of, _of_bits, op, keys, args, kwargs, common)
     if name in _COMPUTED[found] and not _is_refused(name, common, args):
         if name in _FILLING and not isinstance(args[-1], Tensor):
             as_element(args[-1], found)
-        return _Call(op, keys, common, promotes).made(widened, _of_wider, args, kwargs)
+        return _call_with(widened, _of_wider, op, keys, args, kwargs, common)
     shown = _core.scalar_types[(common if common in _WIDE else found).name]
     raise NotImplementedError(f"\"{op._schema.name.strip('_')}_cpu\" not implemented for '{shown}'")
 
@@ -124,54 +125,44 @@ def _is_refused(name: str, common: dtype, args: tuple[Any, ...]) -> bool:
     return name == "mul" and common in _FLOAT8 and bool(one)
 
 
-class _Call:
-    """A call with tensors that stand for those of the dtype ``common``: their bits, or the same numbers wider."""
+def _call_with(
+    stand_in: Callable[[Tensor], Tensor],
+    back: Callable[[Tensor, dtype], Tensor],
+    op: OpOverload,
+    keys: int,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    common: dtype,
+) -> Any:
+    """A call with what stands for tensors of narrow dtypes: their bits, or the same numbers wider.
 
-    def __init__(self, op: OpOverload, keys: int, common: dtype, promotes: bool) -> None:
-        self.op, self.keys, self.common, self.promotes = op, keys, common, promotes
-        self.written: list[tuple[Tensor, Tensor]] = []
+    ``back`` gives what it makes the dtype that it is to have, where the call is one in ``common``.
+    """
+    promotes = op._schema.name.rstrip("_") in _PROMOTING and common in _WIDE
 
-    def made(
-        self, stand_in: Callable[[Tensor], Tensor], back: Callable[[Tensor, dtype], Tensor], args: Any, kwargs: Any
-    ) -> Any:
-        """The result, of stand-ins, ``back`` in the dtype that it is to have."""
-        declared = {argument.name: argument.is_write for argument in self.op._schema.arguments}
-        given = [self._given(value, stand_in, w) for value, w in zip(args, declared.values(), strict=False)]
-        options = {name: self._given(value, stand_in, declared[name]) for name, value in kwargs.items()}
-        result = self.op.redispatch(self.keys, *given, **options)
-        for tensor, stood_in in self.written:
-            tensor.copy_(back(stood_in, self.common))
-        return self._result(result, back)
-
-    def _given(self, value: Any, stand_in: Callable[[Tensor], Tensor], writes: bool) -> Any:
-        if isinstance(value, (list, tuple)):
-            return [self._given(item, stand_in, writes) for item in value]
-        if writes and isinstance(value, Tensor):
-            if value.dtype not in _WIDE:
-                return value
-            self.written.append((value, stand_in(value)))
-            return self.written[-1][1]
-        if self.promotes and self.common in _WIDE:
-            value = self._promoted(value)
+    def standing(value: Any, writes: bool) -> Any:
+        if promotes and not (writes and isinstance(value, Tensor)):
+            value = _promoted(op, common, value)
         return stand_in(value) if isinstance(value, Tensor) and value.dtype in _WIDE else value
 
-    def _promoted(self, value: Any) -> Any:
-        """An operand as the common dtype holds it; what chooses is none."""
-        if isinstance(value, Tensor):
-            chooses = (self.op._schema.name == "where" and value.dtype is _DTYPES["bool"]) or value.dtype is self.common
-            return value if chooses else value.to(self.common)
-        if isinstance(value, (float, complex)):
-            element = ops.aten.scalar_tensor(value, dtype=self.common).item()
-            return element if isinstance(value, complex) else element.real
-        return value
+    def put_back(tensor: Tensor, stood_in: Tensor) -> None:
+        tensor.copy_(back(stood_in, common))
 
-    def _result(self, result: Any, back: Callable[[Tensor, dtype], Tensor]) -> Any:
-        if isinstance(result, (list, tuple)):
-            return tuple(self._result(item, back) for item in result)
-        for tensor, stood_in in self.written:
-            if result is stood_in:
-                return tensor
-        return back(result, self.common) if isinstance(result, Tensor) else result
+    def made(value: Any) -> Any:
+        return back(value, common) if isinstance(value, Tensor) else value
+
+    return call_with_stand_ins(op, keys, args, kwargs, standing, put_back, made)
+
+
+def _promoted(op: OpOverload, common: dtype, value: Any) -> Any:
+    """An operand as the common dtype holds it; what chooses is none."""
+    if isinstance(value, Tensor):
+        chooses = (op._schema.name == "where" and value.dtype is _DTYPES["bool"]) or value.dtype is common
+        return value if chooses else value.to(common)
+    if isinstance(value, (float, complex)):
+        element = ops.aten.scalar_tensor(value, dtype=common).item()
+        return element if isinstance(value, complex) else element.real
+    return value
 
 
 def _factor(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

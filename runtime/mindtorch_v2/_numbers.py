@@ -44,7 +44,6 @@ _C_NAMES = {  # what PyTorch calls dtypes in this error; the others it calls by 
     "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
 }
-_PARTS = {4: "float16", 8: "float32", 16: "float64"}  # of complex numbers, by their bytes
 _WORD = 1 << 64
 _FLOAT32 = _core.dtypes["float32"]
 _INT64 = _core.dtypes["int64"]
@@ -65,7 +64,7 @@ def as_element(value: Any, dtype: DType) -> Any:
     if isinstance(value, int):
         refuse_too_big(value)
     if dtype.is_complex:
-        part = _core.dtypes[_PARTS[dtype.itemsize]]
+        part = dtype.to_real()
         return complex(_as_float(value.real, part, dtype), _as_float(value.imag, part, dtype))
     if dtype is _BOOL:
         return bool(value)

@@ -150,8 +150,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
 
 def _values_on_cpu(tensor: Tensor) -> Tensor:
     """What a tensor stands for, outside the graph, in memory that NumPy can show."""
-    source = tensor.detach().cpu()
-    return values_of(source)
+    return values_of(tensor.detach().cpu())
 
 
 def _refuse_subclass(name: str, tensor: Tensor) -> None:

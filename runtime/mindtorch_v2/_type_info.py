@@ -59,7 +59,6 @@ _FLOATS = {
 }
 _LARGEST = {"float8_e4m3fn": 448.0}  # where the bits of one larger are NaN
 _EPSILONS = {"float8_e5m2fnuz": 0.125}  # as PyTorch has it: half of what it is
-_PARTS = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
 _RESOLUTIONS = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-6, "float64": 1e-15}  # else 1
 
 
@@ -83,8 +82,7 @@ class finfo:  # noqa: N801 - PyTorch's name
         given = _core.get_default_dtype() if type is _DEFAULT else type
         if not isinstance(given, DType):
             _refuse("finfo", given)
-        name = str(given).removeprefix("torch.")
-        name = _PARTS.get(name, name)
+        name = str(given.to_real()).removeprefix("torch.")
         if name not in _FLOATS:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{given}'")
         digits, least, largest = _FLOATS[name]

@@ -12,8 +12,8 @@ from libc.stdint cimport int64_t, uint64_t
 from mindtorch_v2._core cimport (
     ARG_OPT_TENSOR_LIST, ARG_TENSOR, ARG_TENSOR_LIST, KEY_BATCHED, MADE_FOR_TRANSFORM, AccumulateGrad, Bound, FunctionCtx, Node,
     OpOverload, Tangents, Tensor, align_gradients, aten, backward_callable, bind_python, call_setup, cold, forward_levels,
-    gradient_node, lazily_between, make_size, mt_highest_bit, needs_grad, pairs_between, release_bound, same_value, set_requires_grad, shown_part,
-    start_in_base, tangents_of, tensor_list_lengths, thread_state,
+    gradient_node, is_all_of, mt_highest_bit, needs_grad, place_in_base, release_bound, same_value, set_requires_grad, shown_at,
+    tangents_of, tensor_list_lengths, thread_state,
 )
 
 cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
@@ -37,17 +37,6 @@ cdef class TangentView:
         return self.part
 
 
-cdef bint lies_as(Tensor t, Tensor base) noexcept:
-    """Whether a view shows all of its base, as that is."""
-    cdef int i
-    if t.nd != base.nd or t.offset != base.offset or t.dt is not base.dt:
-        return False
-    for i in range(t.nd):
-        if t.sizes[i] != base.sizes[i] or t.strides[i] != base.strides[i]:
-            return False
-    return True
-
-
 cdef object find_tangent(Tensor t, int64_t level):
     """A tensor's tangent, of a view also that part of its base's; None where it has none at this level."""
     cdef Tensor base = t.base_
@@ -57,10 +46,9 @@ cdef object find_tangent(Tensor t, int64_t level):
     if base is None or base.tangents is None:
         return None
     whole = base.tangents.by_level.get(level)
-    if whole is None or lies_as(t, base) and not lazily_between(t, base):
+    if whole is None or is_all_of(t, base):
         return whole
-    return shown_part(whole, pairs_between(t, base), lazily_between(t, base), tuple(make_size(t.nd, t.sizes)), t.stride(),
-                      (2 if pairs_between(t, base) > 0 else 1) * (<Tensor?>whole).offset + start_in_base(t, base))
+    return shown_at(place_in_base(t, base), whole)
 
 
 cdef int64_t level_of_tensor(Tensor t) except -1:
@@ -184,6 +172,11 @@ def adopt_input_(Tensor t not None):
 def retire_(Tensor t not None):
     """Says of a leaf that the transform that made it is done: no younger one has to differentiate by it."""
     t.born = LATER_THAN_ANY
+
+
+def hidden_tangents():
+    """The level at which, and above which, tangents are not seen on this thread."""
+    return thread_state().forward_hidden
 
 
 def hide_tangents_(int64_t level):

@@ -13,8 +13,9 @@ from libc.stdint cimport int64_t, uint64_t
 from mindtorch_v2._core cimport (
     KEY_AD_INPLACE_OR_VIEW, KEY_BATCHED, MADE_BY_FUNCTION, MADE_BY_OPERATOR, MADE_FOR_TRANSFORM, MADE_IN_INFERENCE, MADE_IN_NO_GRAD,
     MADE_WITH_OTHERS,
-    FunctionCtx, Node, RareState, Tensor, aten, bump_version, check_writable, cold, copy_geometry_at, make_size, named_type, needs_grad,
-    lazily_between, next_sequence, pairs_between, record_meta, refuse_inference_tensor, set_history, shown_part, start_in_base, thread_state, zeros_for,
+    FunctionCtx, Node, PlaceInBase, RareState, Tensor, aten, bump_version, check_writable, cold, copy_geometry_at, make_size,
+    named_type, needs_grad, next_sequence, place_in_base, record_meta, refuse_inference_tensor, set_history, shown_at, thread_state,
+    zeros_for,
 )
 
 cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
@@ -54,10 +55,7 @@ cdef class CopySlices(Node):
     cdef Node operation                    # the recorded in-place operation on the view
     cdef int output
     cdef int at                            # which of the operation's inputs the view is
-    cdef tuple size, stride                # of the view
-    cdef int64_t offset
-    cdef int pairs                         # see `shown_part`
-    cdef uint64_t lazily
+    cdef PlaceInBase place                 # of the view
     cdef tuple layout                      # shape and strides of the base; None: it is contiguous
 
     def name(self):
@@ -72,7 +70,7 @@ cdef class CopySlices(Node):
         else:
             whole = zeros_laid_out(grads[0], self.layout[0], self.layout[1], None)
             aten("copy_")(whole, grads[0])
-        part = shown_part(whole, self.pairs, self.lazily, self.size, self.stride, self.offset)
+        part = shown_at(self.place, whole)
         inner = [None] * self.operation.output_count
         inner[self.output] = aten("clone")(part)
         result = self.run_operation(inner)
@@ -81,7 +79,7 @@ cdef class CopySlices(Node):
         else:
             if (<Tensor>result[self.at]).keys & BATCHED:      # as the whole becomes, for the part to be copied into it
                 whole = self.as_batch(whole, result[self.at])
-                part = shown_part(whole, self.pairs, self.lazily, self.size, self.stride, self.offset)
+                part = shown_at(self.place, whole)
             aten("copy_")(part, result[self.at])
         result[self.at] = whole
         return result
@@ -114,10 +112,7 @@ cdef class CopySlices(Node):
 
 cdef class ViewOfBase(Node):
     """A view's gradient, placed where the view lies in its base."""
-    cdef tuple size, stride
-    cdef int64_t offset
-    cdef int pairs                         # see `shown_part`
-    cdef uint64_t lazily
+    cdef PlaceInBase place
     cdef object dtype                      # of the base
     cdef tuple layout
 
@@ -130,7 +125,7 @@ cdef class ViewOfBase(Node):
                 base = aten("new_zeros")(grads[0], make_size((<Tensor>base).nd, (<Tensor>base).sizes), dtype=self.dtype)
         else:
             base = zeros_laid_out(grads[0], self.layout[0], self.layout[1], self.dtype)
-        part = shown_part(base, self.pairs, self.lazily, self.size, self.stride, self.offset)
+        part = shown_at(self.place, base)
         aten("copy_")(part, grads[0])
         return [base]
 
@@ -148,8 +143,7 @@ cdef int rebase_view(Tensor view, FunctionCtx operation, int output, int at) exc
         raise forbidden_on_view(view, "is being")
     record_meta(operation.meta(output), view)
     node.operation, node.output, node.node_name = operation, output, "CopySlices"
-    node.size, node.stride, node.offset = tuple(make_size(view.nd, view.sizes)), view.stride(), start_in_base(view, base)
-    node.pairs, node.lazily, node.layout = pairs_between(view, base), lazily_between(view, base), layout_of(base)
+    node.place, node.layout = place_in_base(view, base), layout_of(base)
     number_node(node)
     node.set_edge_count(operation.next_count)
     node.at = at
@@ -205,9 +199,7 @@ cdef int refresh_view(Tensor view) except -1:
     node = ViewOfBase.__new__(ViewOfBase)
     mt_become(<PyObject*>node, view_of_base_type)
     node.node_name = "AsStridedBackward0"
-    node.size, node.stride, node.offset = tuple(make_size(view.nd, view.sizes)), view.stride(), start_in_base(view, base)
-    node.pairs, node.lazily = pairs_between(view, base), lazily_between(view, base)
-    node.dtype, node.layout = base.dt, layout_of(base)
+    node.place, node.dtype, node.layout = place_in_base(view, base), base.dt, layout_of(base)
     number_node(node)
     node.set_edge_count(1)
     node.set_edge(0, base)
@@ -223,8 +215,7 @@ cdef int give_history_of_change(Node change, Tensor t) except -1:
     cdef ViewOfBase node = ViewOfBase.__new__(ViewOfBase)
     mt_become(<PyObject*>node, view_of_base_type)
     node.node_name = "AsStridedBackward0"
-    node.size, node.stride, node.offset, node.layout = made_by.size, made_by.stride, made_by.offset, made_by.layout
-    node.pairs, node.lazily = made_by.pairs, made_by.lazily
+    node.place, node.layout = made_by.place, made_by.layout
     number_node(node)
     node.set_edge_count(1)
     node.next_outputs[0] = 0

@@ -115,6 +115,12 @@ cdef enum:
 cdef class Node                # below
 
 
+cdef class PlaceInBase:                  # of a view: views.pxi
+    cdef tuple size, stride
+    cdef int64_t offset                  # behind the base's start
+    cdef int pairs                       # see `pairs_between`
+    cdef uint64_t lazily                 # see `lazily_between`
+
 cdef class Tangents:
     cdef dict by_level
     cdef object __weakref__
@@ -428,10 +434,9 @@ cdef int copy_geometry_at(PyObject* source, Tensor target) except -1
 cdef int record_meta(OutputMeta* meta, Tensor t) except -1
 cdef Node gradient_node(Tensor t)
 cdef object zeros_for(OutputMeta* meta)
-cdef int pairs_between(Tensor view, Tensor base) noexcept
-cdef uint64_t lazily_between(Tensor view, Tensor base) except? 0
-cdef int64_t start_in_base(Tensor view, Tensor base) noexcept
-cdef object shown_part(object whole, int pairs, uint64_t lazily, tuple size, tuple stride, int64_t offset)
+cdef PlaceInBase place_in_base(Tensor view, Tensor base)
+cdef bint is_all_of(Tensor view, Tensor base) noexcept
+cdef object shown_at(PlaceInBase place, object whole)
 cdef PyTypeObject* named_type(PyTypeObject* base, str name) except NULL
 cdef FunctionCtx function_context(object cls)
 cdef object class_attribute(object owner, str name)

@@ -9,7 +9,8 @@ from typing import Any
 from .._core import OpOverload, Tensor
 from .._ops import ops
 from .._subclasses.fake_tensor import FakeTensorMode
-from ..func._functional_levels import FunctionalTensor, checked_by, suspended
+from ..func._functional_levels import FunctionalTensor, checked_by
+from ..func._functional_levels import suspended as suspend_functionalization
 from ..utils._python_dispatch import _disable_current_modes
 from ..utils._pytree import tree_leaves, tree_map
 
@@ -20,13 +21,6 @@ __all__ = ["enable_crossref_functionalize", "enable_python_dispatcher", "suspend
 def enable_python_dispatcher() -> Iterator[None]:
     """Inside, kernels that are written in Python run, which they do here outside, too."""
     yield
-
-
-@contextmanager
-def suspend_functionalization() -> Iterator[None]:
-    """Inside, what is made is no functional tensor."""
-    with suspended():
-        yield
 
 
 @contextmanager
@@ -51,7 +45,7 @@ def _both(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], run: An
     def fake(value: Any) -> Any:
         return mode.from_tensor(_inner(value)) if isinstance(value, Tensor) else value
 
-    with _disable_current_modes(), suspended():
+    with _disable_current_modes(), suspend_functionalization():
         given, named = tree_map(fake, (args, kwargs))
         with mode:
             expected = op(*given, **named)

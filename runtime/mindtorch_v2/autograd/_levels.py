@@ -59,8 +59,7 @@ class transforms_below:  # noqa: N801  (reads as a condition)
         _running.transforms = tuple(pair for pair in self._before if pair[0] < self._number)
         outer = max((number for number, _ in _running.transforms), default=0)
         self._transform = _core.set_transform_(outer, _captured_below(self._number))
-        self._hidden = _core.hide_tangents_(_EVERY_LEVEL)
-        _core.hide_tangents_(min(self._hidden, self._number))
+        self._hidden = _core.hide_tangents_(min(_core.hidden_tangents(), self._number))
 
     def __exit__(self, *exc: object) -> None:
         _core.hide_tangents_(self._hidden)
@@ -73,8 +72,7 @@ class ForwardLevel:
 
     def __init__(self) -> None:
         self.number = next_level()
-        hidden = _core.hide_tangents_(_EVERY_LEVEL)
-        _core.hide_tangents_(hidden)
+        hidden = _core.hidden_tangents()
         if hidden < self.number:
             _hidden_outside[self.number] = hidden
         self._holders: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -145,9 +143,7 @@ def _captured_below(level: int) -> int:
 
 def is_propagating() -> bool:
     """Whether operators of this thread propagate tangents: not inside a Function's forward; see `set_propagating_`."""
-    hidden = _core.hide_tangents_(_EVERY_LEVEL)
-    _core.hide_tangents_(hidden)
-    return hidden > 0
+    return _core.hidden_tangents() > 0
 
 
 def set_propagating_(value: bool) -> None:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from .. import _core
 from .._core import Tensor, dtype
+from .._narrow_dtypes import BITS_OF_NARROW
 
-__all__ = ["as_array", "as_tensor", "bits", "moved", "scipy"]
+__all__ = ["as_array", "as_tensor", "bits", "moved", "numpy", "scipy", "without_repeats"]
 
 _BF16, _F32, _I16 = (_core.dtypes[name] for name in ("bfloat16", "float32", "int16"))
+_AS_BITS = {_BF16: _I16, **BITS_OF_NARROW}
+
+
+@functools.cache
+def numpy() -> Any:
+    """NumPy, from the first use on: to import it takes as long as all that this package imports."""
+    import numpy
+
+    return numpy
 
 
 def scipy(name: str) -> Any:
@@ -51,13 +62,12 @@ def as_tensor(array: Any, target: dtype) -> Tensor:
 
 
 def bits(tensor: Tensor) -> Any:
-    """The tensor's memory as an array whose elements may be moved, but not computed with: bfloat16 as its bits."""
-    import numpy as np
-
-    if tensor.dtype is not _BF16:
-        return np.asarray(_core.as_memoryview(tensor))
-    view = _core.from_buffer(tensor.untyped_storage(), tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), _I16)
-    return np.asarray(_core.as_memoryview(view))
+    """The tensor's memory as an array; of a dtype that NumPy lacks its bits, to be moved but not computed with."""
+    kind = _AS_BITS.get(tensor.dtype)
+    if kind is None:
+        return numpy().asarray(_core.as_memoryview(tensor))
+    view = _core.from_buffer(tensor.untyped_storage(), tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), kind)
+    return numpy().asarray(_core.as_memoryview(view))
 
 
 def moved(array: Any, target: dtype) -> Tensor:
@@ -75,3 +85,12 @@ def written_once(tensor: Tensor) -> Tensor:
     own = [size if step else min(size, 1) for size, step in zip(tensor.shape, tensor.stride(), strict=True)]
     result: Tensor = tensor if own == list(tensor.shape) else tensor.as_strided(own, tensor.stride())
     return result
+
+
+def without_repeats(places: Any) -> Any:
+    """Where places are for the first time, for the second, and so on: in each of these parts there is none twice."""
+    np = numpy()
+    order = np.argsort(places, kind="stable")
+    starts = np.flatnonzero(np.diff(places[order], prepend=-1))
+    times = np.arange(order.size) - np.repeat(starts, np.diff(starts, append=order.size))
+    return np.split(order[np.argsort(times, kind="stable")], np.cumsum(np.bincount(times))[:-1]) if order.size else []

@@ -29,10 +29,6 @@ __all__ = [
     "zero_tensor",
 ]
 
-_DTYPES = _core.dtypes
-_PARTS = {_DTYPES[f"complex{2 * bits}"]: _DTYPES[f"float{bits}"] for bits in (16, 32, 64)}
-_WHOLE = {part: whole for whole, part in _PARTS.items()}
-
 
 def view_as_real(self: Tensor) -> Tensor:
     """The parts as a last dimension, over the same memory. Raises RuntimeError for a tensor kept as its conjugate."""
@@ -43,7 +39,7 @@ def view_as_real(self: Tensor) -> Tensor:
             "original."
         )
     strides = (*(2 * step for step in self.stride()), 1)
-    return _core.retyped(self, _PARTS[self.dtype], (*self.shape, 2), strides, 2 * self.storage_offset())
+    return _core.retyped(self, self.dtype.to_real(), (*self.shape, 2), strides, 2 * self.storage_offset())
 
 
 def view_as_complex(self: Tensor) -> Tensor:
@@ -56,7 +52,7 @@ def view_as_complex(self: Tensor) -> Tensor:
     if self.storage_offset() % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
     halved = tuple(step // 2 for step in strides)
-    return _core.retyped(self, _WHOLE[self.dtype], tuple(self.shape[:-1]), halved, self.storage_offset() // 2)
+    return _core.retyped(self, self.dtype.to_complex(), tuple(self.shape[:-1]), halved, self.storage_offset() // 2)
 
 
 def complex_of(real: Tensor, imag: Tensor) -> Tensor:

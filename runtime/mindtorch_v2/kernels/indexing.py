@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from .._frames import user_stacklevel
 from .._narrow_dtypes import BITS_OF_NARROW, widened
 from .._ops import ops
 from ..library._fake import allows_dynamic_sizes, new_size
+from ._arrays import bits, numpy, without_repeats
 from ._contexts import saves
 from ._native import native
 from .reduction import wrap_dim
@@ -40,35 +40,12 @@ __all__ = [
 
 _BF16, _I16, _BOOL, _U8 = (_core.dtypes[n] for n in ("bfloat16", "int16", "bool", "uint8"))
 _HALVES = _core.dtypes["float16"], _BF16
-_AS_BITS = {_BF16: _I16, **BITS_OF_NARROW}
+_ADDED_IN_STEPS = _BF16, *BITS_OF_NARROW
 _BLOCK = 1 << 20  # elements that NumPy looks through at a time
 _I32, _I64 = _core.dtypes["int32"], _core.dtypes["int64"]
 _CPU = _core.device("cpu")
 _BYTES_AS_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 _COPIED = 4096  # bytes: to copy them costs less than to ask NumPy for their address
-
-
-@functools.cache
-def _numpy() -> Any:
-    """NumPy, from the first index on: to import it takes as long as all that this package imports."""
-    import numpy
-
-    return numpy
-
-
-def _bits(tensor: Tensor) -> Any:
-    """A NumPy array over the tensor's memory; of a dtype that NumPy lacks, as its bits."""
-    np = _numpy()
-    if tensor.dtype in _AS_BITS:
-        view = _core.from_buffer(
-            tensor.untyped_storage(),
-            tensor.data_ptr(),
-            tuple(tensor.shape),
-            tensor.stride(),
-            _AS_BITS[tensor.dtype],
-        )
-        return np.asarray(_core.as_memoryview(view))
-    return np.asarray(_core.as_memoryview(tensor))
 
 
 def _to_numbers(tensor: Tensor) -> Tensor:
@@ -87,7 +64,7 @@ def _keys(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
         elif index.dtype is _I64 or index.dtype is _I32:
             if len(keys) >= self.dim():
                 raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
-            keys.append(_bits(index))
+            keys.append(bits(index))
         elif index.dtype in (_BOOL, _U8):
             if index.dtype is _U8:
                 warnings.warn(_BYTES_AS_MASK, stacklevel=user_stacklevel())
@@ -146,7 +123,7 @@ def _mask_keys(self: Tensor, mask: Tensor, first: int) -> list[Any]:
                 f"The shape of the mask {list(mask.shape)} at index {d} does not match the shape of the indexed tensor "
                 f"{list(self.shape)} at index {first + d}"
             )
-    return list(_nonzero_rows(_bits(mask)).T)
+    return list(_nonzero_rows(bits(mask)).T)
 
 
 def _check_indices(array: Any, d: int, size: int) -> None:
@@ -165,15 +142,15 @@ def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     if _picks_nothing(self, keys):
         return _core.alloc(_picked(self, keys), self.dtype, self.device)
     _check_range(self, keys)
-    return _from_array(_bits(self)[keys], self)
+    return _from_array(bits(self)[keys], self)
 
 
 def _from_array(array: Any, like: Tensor) -> Tensor:
     """A tensor of like's dtype over a NumPy array's memory (its bits for bfloat16); of a little a copy."""
-    np = _numpy()
+    np = numpy()
     if array.nbytes <= _COPIED:
         result = _core.alloc(array.shape, like.dtype, _CPU)
-        _bits(result)[...] = array
+        bits(result)[...] = array
         return result
     dense = np.ascontiguousarray(array).reshape(array.shape)
     strides = tuple(step // dense.itemsize for step in dense.strides)
@@ -202,33 +179,28 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     if _picks_nothing(self, keys):
         return self
     _check_range(self, keys)
-    target = _bits(self)
-    if accumulate and self.dtype in _AS_BITS:
+    target = bits(self)
+    if accumulate and self.dtype in _ADDED_IN_STEPS:
         _add_in_steps(self, keys, values, given)
     elif accumulate:
-        np.add.at(target, keys, _bits(values).reshape(given))
+        np.add.at(target, keys, bits(values).reshape(given))
     else:
-        target[keys] = _bits(values).reshape(given)
+        target[keys] = bits(values).reshape(given)
     return self
 
 
 def _add_in_steps(self: Tensor, keys: tuple[Any, ...], values: Tensor, shape: tuple[int, ...]) -> None:
     """Adds ``values``, taken in a shape, at places of a tensor: each sum is rounded, of several to a place in turn."""
-    np = _numpy()
+    np = numpy()
     whole = self.contiguous().clone().reshape(-1)
     places = np.arange(self.numel()).reshape(tuple(self.shape))[keys]
-    added = np.broadcast_to(_bits(_to_numbers(values)).reshape(shape), places.shape).reshape(-1)
+    added = np.broadcast_to(bits(_to_numbers(values)).reshape(shape), places.shape).reshape(-1)
     places = places.reshape(-1)
-    order = np.argsort(places, kind="stable")
-    starts = np.flatnonzero(np.diff(places[order], prepend=-1))  # of the values that come to one place
-    turns = np.empty_like(places)
-    turns[order] = np.arange(places.size) - np.repeat(starts, np.diff(starts, append=places.size))
-    numbers, like = _bits(whole), _to_numbers(values)
-    for turn in range(int(turns.max()) + 1):
-        chosen = turns == turn
+    numbers, like = bits(whole), _to_numbers(values)
+    for chosen in without_repeats(places):
         at = places[chosen]
         before = _to_numbers(_from_array(numbers[at], self))
-        numbers[at] = _bits((before + _from_array(added[chosen], like)).to(self.dtype))
+        numbers[at] = bits((before + _from_array(added[chosen], like)).to(self.dtype))
     self.copy_(whole.reshape(tuple(self.shape)))
 
 
@@ -310,7 +282,7 @@ def _places(self: Tensor, d: int, index: Tensor) -> tuple[Any, ...]:
     import numpy as np
 
     _check_places(self, d, index)
-    array = _bits(index)
+    array = bits(index)
     if array.size and (array.min() < 0 or array.max() >= self.shape[d]):
         wrong = array[(array < 0) | (array >= self.shape[d])].flat[0]
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {d} with size {self.shape[d]}")
@@ -429,7 +401,7 @@ def nonzero(self: Tensor) -> Tensor:
 
     if self.numel() == 0:
         return _core.alloc((0, self.dim()), _I64, self.device)
-    truth = _bits(self.float() if self.dtype is _BF16 else self)
+    truth = bits(self.float() if self.dtype is _BF16 else self)
     rows = _nonzero_rows(truth)
     if self.dim() == 0:
         rows = np.zeros((int(bool(truth)), 0), "int64")

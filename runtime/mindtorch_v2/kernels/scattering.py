@@ -9,7 +9,7 @@ from .._core import IndexOutOfRangeError, Tensor, is_grad_enabled
 from .._ops import ops
 from .._settings import alert_not_deterministic
 from ..autograd.function import DelayedError
-from ._arrays import as_array, as_tensor, bits, moved
+from ._arrays import as_array, as_tensor, bits, moved, without_repeats
 from ._native import native
 from .indexing import _check_source, _lifted, _places, scatter_add_
 from .reduction import wrap_dim
@@ -340,7 +340,7 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
         np.logical_or.at(array, _at(target, d, places), given & bool(alpha))
     elif self.dtype is _BF16:
         given = _rounded(given * float(alpha))
-        for chosen in _without_repeats(places):
+        for chosen in without_repeats(places):
             at = _at(target, d, places[chosen])
             array[at] = _rounded(array[at] + given.take(chosen, axis=d))
     else:
@@ -352,16 +352,6 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 def _rounded(array: Any) -> Any:
     """Numbers as bfloat16 has them."""
     return as_array(as_tensor(array, _BF16))
-
-
-def _without_repeats(places: Any) -> Any:
-    """Where places are for the first time, for the second, and so on: in each of these parts there is none twice."""
-    import numpy as np
-
-    order = np.argsort(places, kind="stable")
-    starts = np.flatnonzero(np.diff(places[order], prepend=-1))
-    times = np.arange(order.size) - np.repeat(starts, np.diff(starts, append=order.size))
-    return np.split(order[np.argsort(times, kind="stable")], np.cumsum(np.bincount(times))[:-1]) if order.size else []
 
 
 def _spread(self: Tensor, d: int, index: Tensor, source: Tensor) -> Tensor:
