@@ -66,8 +66,7 @@ def _load(source: Source, text: str) -> tuple[Node | None, list[Diagnostic]]:
 
     builder = _Builder(source)
     try:
-        with contextlib.suppress(_EnoughError):
-            builder.read(_parser(text).get_event)
+        _have_read(builder, text)
     except yaml.reader.ReaderError as error:
         return None, [_reader_fault(source, error)]
     except yaml.MarkedYAMLError as error:
@@ -77,6 +76,24 @@ def _load(source: Source, text: str) -> tuple[Node | None, list[Diagnostic]]:
             return _load(source, text[: mark.index])
         return None, [*builder.diagnostics, _syntax_fault(source, error)]
     return builder.result()
+
+
+def _have_read(builder: _Builder, text: str) -> None:
+    """Read all, or what the builder takes of it.
+
+    Nodes that memory did not hold are given back here, at once: going up through a long function takes an object of
+    each, and where there is no memory for it CPython 3.11 to 3.13 tries again for ever.
+    """
+    try:
+        with contextlib.suppress(_EnoughError):
+            builder.read(_parser(text).get_event)
+    except MemoryError as error:
+        builder.documents.clear()
+        below = error.__traceback__ and error.__traceback__.tb_next
+        while below is not None:
+            below.tb_frame.clear()
+            below = below.tb_next
+        raise
 
 
 def _parser(text: str) -> Any:
