@@ -37,6 +37,7 @@ from ._core import (
     get_default_device,
     get_default_dtype,
     promote_types,
+    quantized_dtypes,
     result_type,
     set_default_device,
     set_default_dtype,
@@ -50,7 +51,8 @@ from ._ops import ops
 from ._pending import load as _load
 from ._pending import pending_functions as _pending_functions
 from ._storage_contents import dtype_names as _storage_names  # noqa: F401  (gives storages their methods)
-from ._storages import TYPED, TypedStorage
+from ._storages import QUANTIZED, TYPED, TypedStorage
+from ._storages import storage_classes as _all_storage_classes
 from ._tensor_questions import *  # noqa: F403  (functions that a tensor answers of itself)
 from ._type_info import *  # noqa: F403  (finfo, iinfo, and the names of layouts and memory formats)
 from ._variadic import *  # noqa: F403  (functions of any number of tensors)
@@ -116,6 +118,7 @@ uint8, int8, int16, int32, int64 = (dtypes[n] for n in ("uint8", "int8", "int16"
 uint16, uint32, uint64 = (dtypes[n] for n in ("uint16", "uint32", "uint64"))
 float16, bfloat16, float32, float64 = (dtypes[n] for n in ("float16", "bfloat16", "float32", "float64"))
 complex64, complex128 = dtypes["complex64"], dtypes["complex128"]
+qint8, quint8, qint32, quint4x2, quint2x4 = quantized_dtypes.values()
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 cfloat, cdouble = complex64, complex128
 bool = dtypes["bool"]
@@ -277,8 +280,10 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _LAZY_NAMES:
         return getattr(importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
-    if name in TYPED:
-        return TYPED[name]
+    if name in TYPED or name in QUANTIZED:
+        return TYPED[name] if name in TYPED else QUANTIZED[name]
+    if name == "_storage_classes":
+        return _all_storage_classes()
     operator = _pending_functions().get(name)
     if operator is not None and _load(operator):
         return globals()[name]

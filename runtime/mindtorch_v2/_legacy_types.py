@@ -75,7 +75,7 @@ def _of_one(cls: tensortype, given: Any) -> Tensor:
             )
         return given.detach()
     if isinstance(given, (UntypedStorage, TypedStorage)):
-        untyped = given.untyped() if isinstance(given, TypedStorage) else given
+        untyped = given._untyped_storage if isinstance(given, TypedStorage) else given
         made: Tensor = empty(0, dtype=cls.dtype).set_(untyped)
         return made
     if isinstance(given, str):

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from .._core import OutOfMemoryError, Tensor
+from .._storages import CUDA as _STORAGES
 
 __all__ = [
     "Event",
@@ -68,6 +69,12 @@ __all__ = [
 
 default_generators: tuple[Any, ...] = ()
 has_half, has_magma = True, False
+
+
+def __getattr__(name: str) -> Any:
+    if name in _STORAGES:
+        return _STORAGES[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _refuse() -> NoReturn:
