@@ -12,6 +12,7 @@ from mindtorch_v2.npu import KernelLauncher
 __all__ = [
     "_copy_from",
     "_copy_from_and_resize",
+    "_lazy_clone",
     "_local_scalar_dense",
     "_new_zeros_with_same_feature_meta",
     "_to_copy",
@@ -497,6 +498,17 @@ def copy_(op, self, src):
 def clone(op, self):
     """A copy with memory of its own."""
     op.python("mindtorch_v2._core:cloned", device="any")
+
+    @op.gradient
+    def _(grad):
+        return {self: grad}
+
+
+@_lib.operator("_lazy_clone(Tensor self) -> Tensor", variants=("function", "method"))
+def _lazy_clone(op, self):
+    """As `clone`, over a storage that shares its memory until one of the two is written to."""
+    op.python("mindtorch_v2._core:lazy_clone", device="any")
+    op.python("mindtorch_v2._core:lazy_clone", device="Meta")
 
     @op.gradient
     def _(grad):

@@ -11,6 +11,7 @@ from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 __all__ = [
     "_copy_from",
     "_copy_from_and_resize",
+    "_lazy_clone",
     "_local_scalar_dense",
     "_new_zeros_with_same_feature_meta",
     "_to_copy",
@@ -722,6 +723,12 @@ class _Clone(OpOverload):
         """A copy with memory of its own."""
 
 clone: _Clone
+
+class _LazyClone(OpOverload):
+    def __call__(op, self: Tensor) -> Tensor:
+        """As `clone`, over a storage that shares its memory until one of the two is written to."""
+
+_lazy_clone: _LazyClone
 
 class _ToCopy(OpOverload):
     def __call__(

@@ -143,7 +143,7 @@ cdef inline bint matches(int kind, PyObject* value) noexcept:
     if kind == ARG_STR:
         return PyUnicode_Check(<object>value)
     if kind == ARG_DTYPE:
-        return Py_TYPE(value) == <PyTypeObject*>dtype
+        return Py_TYPE(value) == <PyTypeObject*>dtype and (<dtype>value).code != MT_QUANTIZED
     if kind == ARG_DEVICE:
         return Py_TYPE(value) == <PyTypeObject*>device
     if kind == ARG_STORAGE:

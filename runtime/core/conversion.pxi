@@ -118,7 +118,7 @@ cdef object cast(int kind, object value, int mode):
 cdef object cast_int(object value):
     if PyFloat_Check(value):
         return NO_DEFAULT
-    number = NUMBER_OF_DTYPE[value] if isinstance(value, dtype) else cast_number(value, int)
+    number = NUMBER_OF_DTYPE.get(value, NO_DEFAULT) if isinstance(value, dtype) else cast_number(value, int)
     return NO_DEFAULT if number is NO_DEFAULT or is_wide(<PyObject*>number) else number
 
 

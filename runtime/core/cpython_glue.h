@@ -26,7 +26,7 @@ static int mt_install_attribute(PyTypeObject* type, PyObject* name, PyObject* va
 /* Attributes that Python code sets, in a dict made with the first of them: Cython's `cdef dict __dict__` makes one
    for every object, 64 bytes and two calls a tensor and a node. The field is a plain pointer, so the collector's
    view of it is added to what Cython generates; `__dealloc__` releases it. */
-#define MT_LAZY_DICT(NAME)                                                                     \
+#define MT_LAZY_DICT(NAME, GET, SET)                                                           \
     static Py_ssize_t NAME##_offset;                                                           \
     static traverseproc NAME##_traverse_rest;                                                  \
     static inquiry NAME##_clear_rest;                                                          \
@@ -39,7 +39,7 @@ static int mt_install_attribute(PyTypeObject* type, PyObject* name, PyObject* va
         return NAME##_clear_rest(self);                                                        \
     }                                                                                          \
     static int NAME##_install(PyTypeObject* type, Py_ssize_t offset) {                         \
-        static PyGetSetDef dict = {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL}; \
+        static PyGetSetDef dict = {"__dict__", GET, SET, NULL, NULL};                          \
         PyObject* descriptor = PyDescr_NewGetSet(type, &dict);                                 \
         if (descriptor == NULL || PyDict_SetItemString(type->tp_dict, "__dict__", descriptor) < 0) return -1; \
         Py_DECREF(descriptor);                                                                 \
@@ -51,8 +51,47 @@ static int mt_install_attribute(PyTypeObject* type, PyObject* name, PyObject* va
         PyType_Modified(type);                                                                 \
         return 0;                                                                              \
     }
-MT_LAZY_DICT(mt_tensor_dict)
-MT_LAZY_DICT(mt_context_dict)
+MT_LAZY_DICT(mt_tensor_dict, PyObject_GenericGetDict, PyObject_GenericSetDict)
+MT_LAZY_DICT(mt_context_dict, PyObject_GenericGetDict, PyObject_GenericSetDict)
+
+/* Storages are the collector's business only where Python code keeps something in them. All have room for its links; it
+   is told of one with its first attribute, and of those of a subclass at once. */
+static inline void mt_watch_storage(PyObject* self) {
+    if (!PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
+}
+static PyObject* mt_storage_get_dict(PyObject* self, void* closure) {
+    mt_watch_storage(self);
+    return PyObject_GenericGetDict(self, closure);
+}
+static int mt_storage_set_dict(PyObject* self, PyObject* value, void* closure) {
+    mt_watch_storage(self);
+    return PyObject_GenericSetDict(self, value, closure);
+}
+MT_LAZY_DICT(mt_storage_dict, mt_storage_get_dict, mt_storage_set_dict)
+static PyObject* mt_storage_alloc(PyTypeObject* type, Py_ssize_t n) {
+    PyObject* self = PyType_GenericAlloc(type, n);
+    if (self != NULL) PyObject_GC_UnTrack(self);
+    return self;
+}
+static int mt_storage_setattr(PyObject* self, PyObject* name, PyObject* value) {
+    int status = PyObject_GenericSetAttr(self, name, value);
+    if (*(PyObject**)((char*)self + mt_storage_dict_offset) != NULL) mt_watch_storage(self);
+    return status;
+}
+static int mt_storage_traverse(PyObject* self, visitproc visit, void* arg) { return 0; }    /* the dict's comes before */
+static int mt_storage_clear(PyObject* self) {       /* what has no attributes any more is known to nobody */
+    PyObject_GC_UnTrack(self);
+    return 0;
+}
+static void mt_watched_storages_install(PyTypeObject* type) {      /* before the first of them is made */
+    type->tp_flags |= Py_TPFLAGS_HAVE_GC;
+    type->tp_alloc = mt_storage_alloc;
+    type->tp_free = PyObject_GC_Del;
+    type->tp_traverse = mt_storage_traverse;
+    type->tp_clear = mt_storage_clear;
+    type->tp_setattro = mt_storage_setattr;
+    PyType_Modified(type);
+}
 
 static int mt_remove_attribute(PyTypeObject* type, PyObject* name) {
     if (PyDict_DelItem(type->tp_dict, name) < 0) return -1;
@@ -106,6 +145,7 @@ static void mt_install_parking(PyTypeObject* type, int (*park)(PyObject*)) {
         if (NAME##_plain(o)) {                                                                 \
             PyObject *kind, *value, *traceback;                                                \
             if (PyObject_IS_GC(o)) PyObject_GC_UnTrack(o);                                     \
+            if (*PyObject_GET_WEAKREFS_LISTPTR(o) != NULL) PyObject_ClearWeakRefs(o);          \
             Py_SET_REFCNT(o, 1);                                                               \
             PyErr_Fetch(&kind, &value, &traceback);                                            \
             NAME##_rest(o);                                                                    \
@@ -122,6 +162,15 @@ static void mt_install_parking(PyTypeObject* type, int (*park)(PyObject*)) {
     }
 MT_RELEASE(mt_tensor_release)
 MT_RELEASE(mt_storage_release)
+
+/* Two objects of one size become one another: what each is, its class and slots included, goes to the other's place. */
+static void mt_trade_bodies(PyObject* a, PyObject* b) {
+    PyTypeObject* type = Py_TYPE(a);
+    char *left = (char*)a + sizeof(PyObject), *right = (char*)b + sizeof(PyObject), *end = (char*)a + type->tp_basicsize;
+    Py_SET_TYPE(a, Py_TYPE(b));
+    Py_SET_TYPE(b, type);
+    for (char kept; left < end; ++left, ++right) kept = *left, *left = *right, *right = kept;
+}
 
 static PyObject* mt_tuple_subclass_new(PyTypeObject* type, Py_ssize_t n) { return type->tp_alloc(type, n); }
 
@@ -195,10 +244,10 @@ static newfunc mt_tensor_new_bare;
 static PyObject* (*mt_tensor_complete)(PyTypeObject*, PyObject*, PyObject*, PyObject*);
 static PyObject* mt_tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     PyObject* result;
-    PyObject* bare = mt_tensor_new_bare(type, args, NULL);
-    if (bare == NULL) return NULL;
+    PyObject* bare = NULL;                  /* of what is made of arguments something else makes the object */
+    if (PyTuple_GET_SIZE(args) == 0 && kwargs == NULL && (bare = mt_tensor_new_bare(type, args, NULL)) == NULL) return NULL;
     result = mt_tensor_complete(type, bare, args, kwargs ? kwargs : Py_None);
-    Py_DECREF(bare);
+    Py_XDECREF(bare);
     return result;
 }
 static void mt_complete_tensors(PyTypeObject* type, PyObject* (*complete)(PyTypeObject*, PyObject*, PyObject*, PyObject*)) {

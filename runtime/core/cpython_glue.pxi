@@ -13,6 +13,9 @@ cdef extern from "cpython_glue.h":
     void mt_enable_vectorcall(PyTypeObject* type, Py_ssize_t offset, int method_descriptor)
     int mt_install_attribute(PyTypeObject* type, object name, object value) except -1
     int mt_tensor_dict_install(PyTypeObject* type, Py_ssize_t offset) except -1
+    int mt_storage_dict_install(PyTypeObject* type, Py_ssize_t offset) except -1
+    void mt_watched_storages_install(PyTypeObject* type)
+    void mt_trade_bodies(PyObject* a, PyObject* b)
     int mt_context_dict_install(PyTypeObject* type, Py_ssize_t offset) except -1
     int mt_remove_attribute(PyTypeObject* type, object name) except -1
     void mt_install_parking(PyTypeObject* type, int (*park)(PyObject*) noexcept)

@@ -531,6 +531,8 @@ cdef object call_backend(OpOverload op, int key, Bound* bound, uint64_t keys):
 cdef inline object run_at(OpOverload op, int key, Bound* bound, uint64_t keys):
     """What is registered at a key, once the arguments go together as the operator's declaration asks."""
     cdef bint composite = op.composite_at >> key & 1      # its own operators compare devices
+    if lazy_storages and op.mutates and key <= KEY_META:
+        own_written(op, bound)
     if op.overlap_check and (composite or key <= KEY_META) and not plainly_apart(op, bound):
         check_overlap(op, bound)
     if key == KEY_META and op.broadcasts_into:            # no kernel runs that would refuse it

@@ -71,6 +71,14 @@ dtypes = {t.name: t for t in (
     make_dtype("complex32", MT_C32, 4, CATEGORY_COMPLEX, True, None),
 )}
 cdef list dtype_by_code = list(dtypes.values())
+
+cdef enum:
+    MT_QUANTIZED = 31          # a bit of its own among those of kernels' dtypes, which no tensor's dtype has
+
+# Dtypes of storages alone: of the integers that stand for quantized numbers, each as long as the storage says.
+quantized_dtypes = {name: make_dtype(name, MT_QUANTIZED, itemsize, CATEGORY_INT, is_signed, None) for name, itemsize, is_signed in (
+    ("qint8", 1, True), ("quint8", 1, False), ("qint32", 4, True), ("quint4x2", 1, False), ("quint2x4", 1, False),
+)}
 cdef dtype dtype_bool = dtypes["bool"], dtype_i64 = dtypes["int64"], dtype_f32 = dtypes["float32"]
 cdef dtype dtype_f64 = dtypes["float64"], dtype_c64 = dtypes["complex64"], dtype_c128 = dtypes["complex128"]
 cdef dtype dtype_f16 = dtypes["float16"], dtype_c32 = dtypes["complex32"]
@@ -86,7 +94,7 @@ scalar_types = {
 
 
 def _dtype_by_name(str name):
-    return dtypes[name]
+    return dtypes[name] if name in dtypes else quantized_dtypes[name]
 
 
 def get_default_dtype():
@@ -107,6 +115,8 @@ def set_default_dtype(d, /):
 cdef dtype dtype_from_python(object value):
     """dtype, or one of the Python types that stand for one; None where it is neither."""
     if isinstance(value, dtype):
+        if (<dtype>value).code == MT_QUANTIZED:
+            raise RuntimeError(f"{value}: there are no quantized tensors here, only storages of the integers that stand for their numbers")
         return value
     if value is float:
         return dtype_f64
@@ -169,7 +179,7 @@ cdef dtype promote_integers(dtype a, dtype b):
 
 def promote_types(type1, type2):
     """The smallest dtype that both can be converted to."""
-    if type(type1) is dtype and type(type2) is dtype:
+    if type(type1) is dtype and type(type2) is dtype and (<dtype>type1).code != MT_QUANTIZED and (<dtype>type2).code != MT_QUANTIZED:
         return promote(<dtype>type1, <dtype>type2)
     return promote(dtype_given(type1, "type1"), dtype_given(type2, "type2"))
 

@@ -102,6 +102,8 @@ cdef object backward_pass(PyObject** tensors, PyObject** starts, Py_ssize_t coun
         if inputs is not None:
             seek_inputs(task, inputs, accumulate_inputs)
             task.mark_needed(roots, count)
+        if leaves_swapped:
+            task.refuse_swapped()
         for i in range(count):
             task.receive(<Node>roots[i].state.node, roots[i].output, <object>starts[i], None, i)
         for i in range(count):

@@ -184,6 +184,17 @@ cdef class GraphTask:
         free(stack)
         return 0
 
+    cdef int refuse_swapped(self) except -1:
+        """Raises for a pass that would add a gradient to a leaf that is another tensor by now."""
+        cdef NodeState* state = self.first
+        while state != NULL:
+            if state.needed and (<Node>state.node).sequence == LAST_SEQUENCE and (<AccumulateGrad>state.node).swapped:
+                raise RuntimeError("Trying to execute AccumulateGrad node that was poisoned by swap_tensors: the leaf of this graph is "
+                                   "another tensor by now. Run backward before tensors are swapped, as a module's conversion may do, "
+                                   "or forward again after it")
+            state = state.after
+        return 0
+
     cdef int push(self, NodeState* state) except -1:
         cdef Py_ssize_t at = self.heap_size, parent
         cdef NodeState** room

@@ -328,6 +328,7 @@ cdef int fill_arguments(Kernel self, PyObject** args, Py_ssize_t n, Launch* call
         word = frame + self.slots[i]
         if kind == C_PTR or kind == C_DESC:
             if is_tensor(args[i]):
+                own_memory((<Tensor>args[i]).storage)
                 check_tensor(self, i, args[i], call)
                 if kind == C_PTR:
                     word[0] = <uint64_t>data_at(args[i])
@@ -537,4 +538,5 @@ def tensor_ptr(Tensor t not None):
 
     It does not keep the memory alive: hold the tensor until the launch has returned.
     """
+    own_memory(t.storage)
     return DevicePointer(<uintptr_t>tensor_data(t), t.dev)

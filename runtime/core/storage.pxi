@@ -213,8 +213,7 @@ cdef class Sharing:
     """Who else has to do with a storage's memory. Apart from it, because that is nobody for most, and memory a tensor counts."""
 
 
-@cython.final
-@cython.no_gc
+@cython.no_gc                  # but for those that Python code keeps something in: see `mt_watched_storages_install`
 @cython.freelist(256)
 cdef class UntypedStorage:
     """A run of bytes on one device, shared by the tensors that view it.
@@ -236,6 +235,7 @@ cdef class UntypedStorage:
     def data_ptr(self):
         """Address of the first byte; 0 where there is none (meta, empty). Raises RuntimeError for a wrapper's."""
         cdef UntypedStorage root = owner_storage(self)
+        own_memory(root)                             # what the caller does with it is not known
         if root.sharing is not None and root.sharing.claimed:
             raise RuntimeError("data_ptr(): the tensor wraps others, by its __torch_dispatch__, and has no memory of its own")
         return <uintptr_t>self.data
@@ -247,9 +247,10 @@ cdef class UntypedStorage:
         return self.nbytes_
 
     def resizable(self):
-        """Whether `resize_` is allowed: not while something else owns the memory or holds its address, such as NumPy."""
+        """Whether `resize_` is allowed: not where something else owns the memory, holds its address, or did so as NumPy does."""
         cdef UntypedStorage root = owner_storage(self)
-        return root.sharing is None or (root.sharing.lent == 0 and (root.sharing.owner is None or makes_own(root.dev)))
+        return root.sharing is None or root.sharing.lazy \
+            or (root.sharing.lent == 0 and not root.sharing.fixed and (root.sharing.owner is None or makes_own(root.dev)))
 
     def resize_(self, nbytes):
         """Gives the storage another size; bytes that it keeps are copied, new ones are uninitialised. 0 frees the memory.
@@ -286,11 +287,17 @@ cdef class UntypedStorage:
     def __reduce__(self):
         return hook.reduce_storage(self)
 
-mt_whole_storage_install(<PyTypeObject*>UntypedStorage)
+cdef PyTypeObject* StorageType = <PyTypeObject*>UntypedStorage
+mt_watched_storages_install(StorageType)
+cdef UntypedStorage _storage_probe = UntypedStorage.__new__(UntypedStorage)
+mt_storage_dict_install(StorageType, <char*>&_storage_probe.attributes - <char*><PyObject*>_storage_probe)
+mt_whole_storage_install(StorageType)
 
 
 cdef bint free_cpu_memory(PyObject* o) noexcept:
     """Frees memory of the CPU, which runs no code, as a storage goes; whether there is more."""
+    if (<UntypedStorage>o).attributes != NULL or Py_TYPE(o) != StorageType:
+        return True
     if (<UntypedStorage>o).allocator is cpu_allocator and (<UntypedStorage>o).sharing is None:
         if (<UntypedStorage>o).data != NULL:
             if watched & WATCH_MEMORY:
@@ -302,15 +309,17 @@ cdef bint free_cpu_memory(PyObject* o) noexcept:
 
 cdef void free_other_memory(PyObject* o) noexcept:
     cdef UntypedStorage s = <UntypedStorage>o
+    Py_XDECREF(s.attributes)
     if s.allocator is None:
-        give_back(s)
+        if s.sharing is not None:
+            give_back(s)
     elif s.data != NULL:
         if watched & WATCH_MEMORY:
             cold.note_memory(s.data, -<int64_t>(s.nbytes_ if s.sharing is None else s.sharing.room), s.dev)
         s.allocator.release(s.data, s.nbytes_ if s.sharing is None else s.sharing.room, s.dev.index_code)
 
 
-mt_storage_release_install(<PyTypeObject*>UntypedStorage, free_cpu_memory, free_other_memory)
+mt_storage_release_install(StorageType, free_cpu_memory, free_other_memory)
 
 
 cdef int64_t checked_storage_size(object nbytes) except -1:
@@ -387,6 +396,11 @@ cdef int count_lent(UntypedStorage s, int change) except -1:
     return 0
 
 
+def fix_size(UntypedStorage s not None):
+    """From now on a storage keeps its size: somebody has its address who may keep it, and say nothing."""
+    shared(owner_storage(s)).fixed = True
+
+
 cdef UntypedStorage borrow_storage(void* data, size_t nbytes, device dev, object owner):
     """A storage over memory that `owner` keeps alive; where that is a tensor, its storage does."""
     cdef UntypedStorage s = UntypedStorage.__new__(UntypedStorage)
@@ -427,6 +441,8 @@ cdef void give_back(UntypedStorage s) noexcept:
     theirs = (<UntypedStorage>s.sharing.owner).sharing
     if not s.sharing.alias:
         theirs.lent -= 1
+        if s.sharing.lazy:
+            count_lazy(-1)
         return
     link = &theirs.aliases
     while link[0] != <PyObject*>s:
@@ -438,9 +454,10 @@ cdef int resize_storage(UntypedStorage s, size_t nbytes) except -1:
     """See `UntypedStorage.resize_`."""
     cdef UntypedStorage root = owner_storage(s)
     cdef Sharing sharing = shared(root)
-    cdef PyObject* alias
-    if sharing.lent or sharing.owner is not None and not makes_own(root.dev):
-        holder = f"{sharing.lent} arrays or views of others hold its address" if sharing.lent else "its memory belongs to something else"
+    own_memory(root)
+    if sharing.lent or sharing.fixed or sharing.owner is not None and not makes_own(root.dev):
+        holder = f"{sharing.lent} arrays or views of others hold its address" if sharing.lent \
+            else "its memory was given to NumPy" if sharing.fixed else "its memory belongs to something else"
         raise RuntimeError(f"Trying to resize storage that is not resizable: {holder}. Resize a copy (`.clone()`)")
     if root.dev.type_code == KEY_META:
         sharing.room = max(sharing.room, nbytes)
@@ -456,24 +473,35 @@ cdef int resize_storage(UntypedStorage s, size_t nbytes) except -1:
     elif root.data == NULL or nbytes > sharing.room:
         grow_storage(root, max(sharing.room, nbytes))
     root.nbytes_ = nbytes
-    alias = sharing.aliases
-    while alias != NULL:
-        (<UntypedStorage>alias).data, (<UntypedStorage>alias).nbytes_ = root.data, nbytes
-        alias = (<UntypedStorage>alias).sharing.next_alias
+    tell_aliases(root)
     return 0
+
+
+cdef void tell_aliases(UntypedStorage root) noexcept:
+    """Where a storage's memory is now, and how much of it there is."""
+    cdef PyObject* alias = root.sharing.aliases
+    while alias != NULL:
+        (<UntypedStorage>alias).data, (<UntypedStorage>alias).nbytes_ = root.data, root.nbytes_
+        alias = (<UntypedStorage>alias).sharing.next_alias
 
 
 cdef int grow_storage(UntypedStorage s, size_t room) except -1:
     """Memory of `room` bytes, with what the storage holds. The old memory goes with what the new one was made as."""
     cdef UntypedStorage fresh = new_storage(room, s.dev)
-    if s.data != NULL and s.dev.type_code == KEY_CPU:
-        memcpy(fresh.data, s.data, s.nbytes_)
-    elif s.data != NULL:
-        hook.copy_elsewhere(bytes_in(fresh, s.nbytes_), bytes_in(s, s.nbytes_))
+    copy_bytes(fresh, s)
     s.data, fresh.data = fresh.data, s.data
     if fresh.sharing is not None:                # the memory belongs to what the device's kernel of `empty` made
         s.sharing.owner, fresh.sharing.owner = fresh.sharing.owner, s.sharing.owner
     s.allocator, fresh.nbytes_, s.sharing.room = fresh.allocator, s.sharing.room, room
+    return 0
+
+
+cdef int copy_bytes(UntypedStorage to, UntypedStorage s) except -1:
+    """What a storage holds, into another one of the same device, with room for it."""
+    if s.data != NULL and s.dev.type_code == KEY_CPU:
+        memcpy(to.data, s.data, s.nbytes_)
+    elif s.data != NULL:
+        hook.copy_elsewhere(bytes_in(to, s.nbytes_), bytes_in(s, s.nbytes_))
     return 0
 
 
@@ -484,10 +512,10 @@ def move_storage(UntypedStorage s not None, UntypedStorage place not None):
     """
     cdef UntypedStorage root = owner_storage(s)
     cdef Sharing mine = shared(root), theirs = shared(place)
-    cdef PyObject* alias = mine.aliases
+    own_memory(root)
     if root.dev.type_code != KEY_CPU or place.dev.type_code != KEY_CPU or place.nbytes_ != root.nbytes_:
         raise RuntimeError(f"a storage of {root.nbytes_} bytes on {root.dev} has no room in one of {place.nbytes_} on {place.dev}")
-    if not root.resizable():
+    if mine.lent or mine.owner is not None:
         raise RuntimeError("the memory of the storage cannot be moved: others hold its address. Move a copy (`.clone()`)")
     if root.data != NULL:
         memcpy(place.data, root.data, root.nbytes_)
@@ -495,9 +523,7 @@ def move_storage(UntypedStorage s not None, UntypedStorage place not None):
     root.allocator, place.allocator = place.allocator, root.allocator
     mine.owner, theirs.owner = theirs.owner, mine.owner
     mine.room, theirs.room = theirs.room, mine.room
-    while alias != NULL:
-        (<UntypedStorage>alias).data = root.data
-        alias = (<UntypedStorage>alias).sharing.next_alias
+    tell_aliases(root)
 
 
 cdef Tensor bytes_in(UntypedStorage s, int64_t count):

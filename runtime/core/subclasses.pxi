@@ -115,11 +115,11 @@ cdef Tensor new_of_class(cls):
 
 cdef PyObject* complete_tensor(PyTypeObject* cls, PyObject* bare, PyObject* args, PyObject* kwargs) except NULL:
     """What ``Tensor.__new__`` gives Python code: an empty tensor, or what the legacy constructor makes of arguments."""
-    cdef Tensor t = <Tensor>bare
-    cdef object result = t
-    if PyTuple_GET_SIZE(<object>args) > 0 or kwargs != <PyObject*>None:
+    cdef Tensor t
+    if bare == NULL:
         result = hook.legacy_tensor(<object><PyObject*>cls, *<tuple>args, **({} if kwargs == <PyObject*>None else <dict>kwargs))
     else:
+        result = t = <Tensor>bare
         t.dt, t.dev, t.storage = default_dtype_, device_cpu, new_storage(0, device_cpu)
         t.keys = device_keys(KEY_CPU) & ~mt_state.withheld | override_keys(<object><PyObject*>cls)
         set_rank(t, 1)

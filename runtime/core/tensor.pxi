@@ -144,10 +144,12 @@ cdef class Tensor:
 
     def data_ptr(self):
         """Address of the first element; 0 on meta."""
+        own_memory(self.storage)                     # what the caller does with it is not known
         return <uintptr_t>tensor_data(self)
 
     def untyped_storage(self):
-        return self.storage
+        """The storage that the tensor shows; that of ``t.data`` is t's."""
+        return owner_storage(self.storage)
 
     def is_floating_point(self):
         return self.dt.category == CATEGORY_FLOAT

@@ -48,6 +48,45 @@ cdef int show_memory(Tensor t, UntypedStorage source) except -1:
     return 0
 
 
+# ---------------------------------------------------------------- two tensors as one another
+cdef bint leaves_swapped = False       # whether any graph has a node for a leaf that is another tensor by now
+
+
+def swap_(Tensor a not None, Tensor b not None):
+    """Makes each of two tensors what the other was, its class, attributes and history included.
+
+    It counts as a change in place of both: what a graph saved of them is refused, and so is a pass that would add to one of
+    them. Raises RuntimeError where their classes have different slots.
+    """
+    if Py_TYPE(<PyObject*>a).tp_basicsize != Py_TYPE(<PyObject*>b).tp_basicsize:
+        raise RuntimeError(f"a {_type_name(a)} and a {_type_name(b)} cannot be swapped: their classes have different slots")
+    if a is b:
+        return
+    part_from_graphs(a)
+    part_from_graphs(b)
+    mt_trade_bodies(<PyObject*>a, <PyObject*>b)
+    find_sizes(a, b)
+    find_sizes(b, a)
+    bump_version(a.storage)
+    bump_version(b.storage)
+
+
+cdef int part_from_graphs(Tensor t) except -1:
+    """Before a leaf becomes another tensor: no pass adds a gradient to it by the graphs that know it."""
+    global leaves_swapped
+    if t.accumulator != NULL:
+        (<AccumulateGrad>t.accumulator).swapped = leaves_swapped = True
+    return forget_accumulator(t)
+
+
+cdef void find_sizes(Tensor t, Tensor other) noexcept:
+    """Where sizes and strides are, if they lie inside of a tensor that came from another one's place."""
+    cdef Py_ssize_t apart = t.strides - t.sizes
+    if t.sizes == other.inline_dims:
+        t.sizes = t.inline_dims
+        t.strides = t.sizes + apart
+
+
 # ---------------------------------------------------------------- the kernels of `set_`, on every device
 cdef int set_memory(Tensor t, UntypedStorage source, int64_t offset, Tensor shape) except -1:
     """Makes t show a storage's memory from `offset` on with the geometry of `shape`, in place."""

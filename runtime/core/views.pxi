@@ -277,6 +277,7 @@ cdef class ArrayView:
 
     def __getbuffer__(self, Py_buffer* buffer, int flags):
         cdef Tensor t = self.tensor
+        own_memory(self.lender)
         count_lent(self.lender, 1)           # until `__releasebuffer__`
         self.format = t.dt.buffer_format.encode()
         buffer.buf = tensor_data(t)

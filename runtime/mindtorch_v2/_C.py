@@ -20,7 +20,10 @@ from ._autograd_internals import current_graph_task_id as _current_graph_task_id
 from ._autograd_internals import functions as _functions  # noqa: F401
 from ._autograd_internals import internals as _autograd  # noqa: F401
 from ._autograd_internals import will_engine_execute_node as _will_engine_execute_node  # noqa: F401
+from ._base_classes import StorageBase, TensorBase  # noqa: F401
 from ._core import OpOverload, Tensor
+from ._core import is_lazily_shared as _is_cow_tensor  # noqa: F401
+from ._core import seen_address as _data_address  # noqa: F401
 from ._dispatch_keys import DispatchKey as DispatchKey  # generated code reads these
 from ._dispatch_keys import DispatchKeySet as DispatchKeySet
 from ._dispatch_keys import (  # noqa: F401  (PyTorch keeps them here)
@@ -64,6 +67,11 @@ _ALIASES = (
 
 _SEEN_ELSEWHERE = _core.key_mask("Python", "Batched", "Functionalize")
 _dispatch_autogradother_backends = DispatchKeySet()  # each backend has an autograd key of its own
+
+
+def _storage_address(tensor: Tensor) -> int:
+    """A number that stands for a tensor's storage: those that share it have the same, lazy clones another one."""
+    return _core.storage_identity(tensor.untyped_storage())
 
 
 def _dispatch_keys(tensor: Tensor) -> DispatchKeySet:

@@ -23,7 +23,7 @@ def get_overwrite_module_params_on_conversion() -> bool:
 
 
 def set_swap_module_params_on_conversion(value: bool) -> None:
-    """Whether `load_state_dict` gives parameters what their ``module_load`` makes of what is loaded."""
+    """Whether modules swap parameters with what a conversion, or ``module_load`` of what is loaded, makes of them."""
     Conversions.swap = value
 
 

@@ -38,6 +38,7 @@ from ._core import (
     get_default_device,
     get_default_dtype,
     promote_types,
+    quantized_dtypes,
     result_type,
     set_default_device,
     set_default_dtype,
@@ -51,7 +52,8 @@ from ._ops import ops
 from ._pending import load as _load
 from ._pending import pending_functions as _pending_functions
 from ._storage_contents import dtype_names as _storage_names  # noqa: F401  (gives storages their methods)
-from ._storages import TYPED, TypedStorage
+from ._storages import QUANTIZED, TYPED, TypedStorage
+from ._storages import storage_classes as _all_storage_classes
 from ._tensor_questions import *  # noqa: F403  (functions that a tensor answers of itself)
 from ._type_info import *  # noqa: F403  (finfo, iinfo, and the names of layouts and memory formats)
 from ._variadic import *  # noqa: F403  (functions of any number of tensors)
@@ -119,6 +121,7 @@ float16, bfloat16, float32, float64 = (dtypes[n] for n in ("float16", "bfloat16"
 float8_e4m3fn, float8_e5m2 = dtypes["float8_e4m3fn"], dtypes["float8_e5m2"]
 float8_e4m3fnuz, float8_e5m2fnuz = dtypes["float8_e4m3fnuz"], dtypes["float8_e5m2fnuz"]
 complex32, complex64, complex128 = (dtypes[n] for n in ("complex32", "complex64", "complex128"))
+qint8, quint8, qint32, quint4x2, quint2x4 = quantized_dtypes.values()
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 chalf, cfloat, cdouble = complex32, complex64, complex128
 bool = dtypes["bool"]
@@ -309,8 +312,10 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _LAZY_NAMES:
         return getattr(importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
-    if name in TYPED:
-        return TYPED[name]
+    if name in TYPED or name in QUANTIZED:
+        return TYPED[name] if name in TYPED else QUANTIZED[name]
+    if name == "_storage_classes":
+        return _all_storage_classes()
     operator = _pending_functions().get(name)
     if operator is not None and _load(operator):
         return globals()[name]

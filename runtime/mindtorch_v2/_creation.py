@@ -211,8 +211,8 @@ def tensor(
         where = data.device if device is None else device
         return _finished(_converted(data.detach().clone(), target, where), requires_grad)
     if isinstance(data, (TypedStorage, UntypedStorage)):
-        kind = target or (data.dtype if isinstance(data, TypedStorage) else _core.get_default_dtype())
-        return _finished(_converted(view_of(bytes_for(kind, data), kind).clone(), kind, device), requires_grad)
+        kind = target or (data.dtype if isinstance(data, TypedStorage) else _core.dtypes["int64"])
+        return _finished(_converted(view_of(bytes_for(kind, data), kind), kind, device), requires_grad)
     if hasattr(data, "__array__") and not isinstance(data, (list, tuple, type)):
         array = _array_of(data)
         made = _converted(_copied(array, from_numpy(array).dtype), target, device)
@@ -223,9 +223,14 @@ def tensor(
     return _finished(ops.aten.lift_fresh(made) if seen else made, requires_grad)
 
 
+_QUANTIZED = frozenset(_core.quantized_dtypes.values())
+
+
 def _as_dtype(given: Any) -> DType | None:
     """A dtype, or that which a type of Python's stands for."""
     found: DType | None = PYTHON_TYPES.get(given, given)
+    if found in _QUANTIZED:
+        raise RuntimeError(f"{found}: there are no quantized tensors here, only storages")
     return found
 
 

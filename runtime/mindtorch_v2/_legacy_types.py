@@ -113,7 +113,7 @@ def _of_one(dtype: Any, where: _core.device, given: Any) -> Tensor:
         shared: Tensor = ops.aten.alias(given)
         return shared
     if isinstance(given, (UntypedStorage, TypedStorage)):
-        untyped = given.untyped() if isinstance(given, TypedStorage) else given
+        untyped = given._untyped_storage if isinstance(given, TypedStorage) else given
         if isinstance(given, TypedStorage) and given.dtype is not dtype:
             wanted, got = (_core.scalar_types[one.name] for one in (dtype, given.dtype))
             raise RuntimeError(f"Expected a Storage of type {wanted} or an UntypedStorage, but got type {got}")

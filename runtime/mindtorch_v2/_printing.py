@@ -115,7 +115,7 @@ def _body(self: Tensor, indent: int) -> str:
     cut = tuple(self.numel() > _Options.threshold and size > 2 * edge for size in self.shape)
     plain = _edges(self.detach(), cut, edge)
     plain = values_of(plain if plain.is_cpu else plain.cpu())
-    values = (plain.float() if plain.dtype in _halves() else widened(plain)).numpy()
+    values = np.asarray(_core.as_memoryview(plain.float() if plain.dtype in _halves() else widened(plain)))
     shown = values.reshape([2 * edge if is_cut else size for is_cut, size in zip(cut, self.shape, strict=True)])
     show = _formatter(np.asarray(shown), self)
     return _nested(shown, indent, cut, show)

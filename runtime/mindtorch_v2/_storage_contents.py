@@ -10,8 +10,11 @@ from typing import Any
 from . import _core
 from ._core import UntypedStorage
 from ._shared_memory import Segment, bytes_over, segment_of
+from ._storage_deprecation import deprecated, quiet
 from ._storages import (
+    QUANTIZED,
     TYPED,
+    LegacyStorage,
     TypedStorage,
     copy_to_device,
     copy_to_host,
@@ -34,11 +37,17 @@ _CONVERSIONS = {
 
 def dtype_names() -> dict[_core.dtype, str]:
     """The names of the classes of storages by dtype."""
-    return {kind.dtype: name for name, kind in TYPED.items()}
+    return {vars(kind)["_dtype"]: name for name, kind in (TYPED | QUANTIZED).items()}
 
 
 def _dtype_of(storage: Any) -> _core.dtype:
     return storage.dtype if isinstance(storage, TypedStorage) else _U8
+
+
+def _bytes_of(storage: Any) -> UntypedStorage:
+    """A storage of either kind as bytes."""
+    bare: UntypedStorage = storage._untyped_storage if isinstance(storage, TypedStorage) else storage
+    return bare
 
 
 def _like(storage: Any, made: UntypedStorage) -> Any:
@@ -48,8 +57,9 @@ def _like(storage: Any, made: UntypedStorage) -> Any:
 
 def clone(self: Any) -> Any:
     """A copy, in memory of its own."""
-    made = UntypedStorage(self.nbytes(), device=self.device)
-    view_of(made, _U8).copy_(view_of(self.untyped(), _U8))
+    held = _bytes_of(self)
+    made = UntypedStorage(held.nbytes(), device=held.device)
+    view_of(made, _U8).copy_(view_of(held, _U8))
     return _like(self, made)
 
 
@@ -60,23 +70,25 @@ def copy_(self: Any, source: Any, non_blocking: bool | None = None) -> Any:
     """
     if not isinstance(source, (UntypedStorage, TypedStorage)):
         raise TypeError(f"copy_(): argument 'src' (position 1) must be torch.Storage, not {type(source).__name__}")
-    if self.nbytes() != source.nbytes():
-        raise RuntimeError(f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes")
-    _readable(source, elsewhere=self.device.type)
-    view_of(self.untyped(), _U8).copy_(view_of(source.untyped(), _U8), bool(non_blocking))
+    to, given = _bytes_of(self), _bytes_of(source)
+    if to.nbytes() != given.nbytes():
+        raise RuntimeError(f"size does not match, self was {to.nbytes()} bytes but src was {given.nbytes()} bytes")
+    _readable(given, elsewhere=to.device.type)
+    view_of(to, _U8).copy_(view_of(given, _U8), bool(non_blocking))
     return self
 
 
-def _readable(storage: Any, elsewhere: str) -> None:
+def _readable(storage: UntypedStorage, elsewhere: str) -> None:
     if storage.device.type == "meta" != elsewhere:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
 
 
 def cpu(self: Any) -> Any:
     """The storage on the CPU: itself, where it is there. Raises NotImplementedError for one on meta."""
-    _readable(self, elsewhere="cpu")
-    moved = copy_to_device(self.untyped(), "cpu")
-    return self if moved is self.untyped() else _like(self, moved)
+    held = _bytes_of(self)
+    _readable(held, elsewhere="cpu")
+    moved = copy_to_device(held, "cpu")
+    return self if moved is held else _like(self, moved)
 
 
 def tolist(self: UntypedStorage) -> list[int]:
@@ -124,7 +136,7 @@ def share_memory_(self: Any) -> Any:
 
     Raises RuntimeError where it is not on the CPU, and where others hold its address.
     """
-    storage = self.untyped()
+    storage = _bytes_of(self)
     if storage.device.type != "cpu":
         raise RuntimeError("_share_fd_: only available on CPU")
     if storage.nbytes() and segment_of(storage) is None:
@@ -145,7 +157,7 @@ def share_by_name(self: Any) -> tuple[bytes, bytes, int]:
 
 
 def _segment(storage: Any) -> Segment:
-    segment = segment_of(share_memory_(storage).untyped())
+    segment = segment_of(_bytes_of(share_memory_(storage)))
     if segment is None:
         raise RuntimeError("a storage of no bytes has no memory to share")
     return segment
@@ -153,17 +165,18 @@ def _segment(storage: Any) -> Segment:
 
 def write_file(self: Any, file: Any, is_real_file: bool, save_size: bool, element_size: int) -> None:
     """Writes the bytes to a file, with ``save_size`` after the number of elements, eight bytes of it, little-endian."""
-    _readable(self, elsewhere="cpu")
+    held = _bytes_of(self)
+    _readable(held, elsewhere="cpu")
     if save_size:
-        file.write((self.nbytes() // element_size).to_bytes(8, "little"))
-    file.write(bytes(copy_to_host(self.untyped())))
+        file.write((held.nbytes() // element_size).to_bytes(8, "little"))
+    file.write(bytes(copy_to_host(held)))
 
 
 def converted(self: Any, dtype: _core.dtype) -> TypedStorage:
     """The elements in a dtype, in a storage with it; the storage itself where it has that dtype."""
     if isinstance(self, TypedStorage) and self.dtype is dtype:
         return self
-    values = view_of(self.untyped(), _dtype_of(self)).to(dtype)
+    values = view_of(_bytes_of(self), _dtype_of(self)).to(dtype)
     return TypedStorage._wrapped(values.untyped_storage(), dtype)
 
 
@@ -174,7 +187,7 @@ def kind(self: Any, dtype: Any = None) -> Any:
         return "torch.storage." + type(self).__name__ if named is None else f"torch.{named.__name__}"
     wanted = TYPED.get(dtype.removeprefix("torch.")) if isinstance(dtype, str) else dtype
     if isinstance(wanted, type) and issubclass(wanted, TypedStorage):
-        wanted = wanted.dtype
+        wanted = vars(wanted).get("_dtype")
     if not isinstance(wanted, _core.dtype):
         raise RuntimeError(f"type(): expected the dtype of a storage, its class or its name, got {dtype!r}")
     return converted(self, wanted)
@@ -187,16 +200,16 @@ def new(self: UntypedStorage) -> UntypedStorage:
 
 def size_in_memory(self: Any) -> int:
     """What ``sys.getsizeof`` counts: the object, and its bytes."""
-    return object.__sizeof__(self) + int(self.nbytes())
+    return object.__sizeof__(self) + _bytes_of(self).nbytes()
 
 
 def deepcopy(self: Any, memo: dict[Any, Any]) -> Any:
     """A copy, the same one for one ``memo``."""
     known = memo.setdefault("torch", {})
-    key = id(self.untyped())
-    if key not in known:
-        known[key] = clone(self.untyped())
-    return _like(self, known[key])
+    held = _bytes_of(self)
+    if id(held) not in known:
+        known[id(held)] = clone(held), held  # which is kept: no other one gets its id meanwhile
+    return _like(self, known[id(held)][0])
 
 
 def _conversion(name: str, dtype: _core.dtype) -> Callable[[Any], TypedStorage]:
@@ -224,6 +237,8 @@ _SHARED: dict[str, Any] = {
     "type": kind,
 }
 _OF_BYTES: dict[str, Any] = {
+    "_cdata": property(_core.storage_identity, doc="A number that stands for the memory."),
+    "_fix_weakref": lambda self: None,  # what a weak reference gives is the storage itself
     "byteswap": byteswap,
     "element_size": lambda self: 1,
     "fill_": fill_,
@@ -231,8 +246,26 @@ _OF_BYTES: dict[str, Any] = {
     "size": UntypedStorage.nbytes,
     "tolist": tolist,
 }
+# What those with a dtype have beside, without a word about their end: what the package itself calls.
+_QUIET = {
+    "__deepcopy__": "_deepcopy", "__getitem__": "_getitem", "__setitem__": "_setitem", "data_ptr": "_data_ptr",
+    "element_size": "_element_size", "is_shared": "_is_shared", "nbytes": "_nbytes", "resize_": "_resize_",
+    "pickle_storage_type": "_pickle_storage_type", "share_memory_": "_share_memory_", "size": "_size",
+}  # fmt: skip
 for _name, _value in _SHARED.items():
     setattr(TypedStorage, _name, _value)
+for _name, _value in [*vars(TypedStorage).items()]:
+    if _name in _QUIET:
+        setattr(TypedStorage, _QUIET[_name], quiet(_value))
+    if _name.startswith("_") and _name not in ("__init__", "__len__", "__repr__", "__copy__", *_QUIET):
+        continue
+    if callable(_value):
+        setattr(TypedStorage, _name, deprecated(_value))
+    elif isinstance(_value, property) and _value.fget is not None:
+        setattr(TypedStorage, _name, property(deprecated(_value.fget), doc=_value.__doc__))
+LegacyStorage.__new__ = staticmethod(deprecated(LegacyStorage.__new__))  # type: ignore[method-assign]
+for _name in ("from_buffer", "from_file"):
+    setattr(LegacyStorage, _name, classmethod(deprecated(vars(LegacyStorage)[_name].__func__)))
 for _name, _value in {**_SHARED, **_OF_BYTES}.items():
     _core.install_storage_method(_name, _value)
 _core.hooks.fill(set_storage_item=set_storage_item)

@@ -9,12 +9,15 @@ import sys
 from collections.abc import Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from . import _core
 from ._core import Tensor, UntypedStorage
+from ._storage_deprecation import warn_of_removal
 
 __all__ = [
+    "CUDA",
+    "QUANTIZED",
     "TYPED",
     "LegacyStorage",
     "TypedStorage",
@@ -22,6 +25,7 @@ __all__ = [
     "copy_to_device",
     "copy_to_host",
     "refuse_meta",
+    "storage_classes",
     "storage_from_file",
     "storage_item",
     "storage_range",
@@ -32,8 +36,18 @@ __all__ = [
 _U8 = _core.dtypes["uint8"]
 
 
+# What stands for quantized numbers: elements of these dtypes.
+_INTEGERS = {
+    _core.quantized_dtypes[name]: _core.dtypes[integer]
+    for name, integer in (
+        ("qint8", "int8"), ("quint8", "uint8"), ("qint32", "int32"), ("quint4x2", "uint8"), ("quint2x4", "uint8"),
+    )
+}  # fmt: skip
+
+
 def view_of(storage: UntypedStorage, dtype: _core.dtype) -> Tensor:
-    """A tensor of one dimension over all of a storage."""
+    """A tensor of one dimension over all of a storage; of a quantized dtype, the integers."""
+    dtype = _INTEGERS.get(dtype, dtype)
     count = storage.nbytes() // dtype.itemsize
     result: Tensor = _core.alloc((0,), dtype, storage.device)
     return _core.set_to_part(result, storage, 0, (count,), (1,))
@@ -146,6 +160,7 @@ class TypedStorage:
         given = size[0] if size else 0
         if isinstance(given, str):
             raise TypeError("new(): invalid data type 'str'")
+        device = _device_of_storage(device)
         if not isinstance(given, (Integral, Sequence)):
             raise TypeError(f"{type(self).__name__}: Argument type not recognized: {type(given).__name__}")
         count = len(given) if isinstance(given, Sequence) else int(given)
@@ -171,7 +186,16 @@ class TypedStorage:
     @classmethod
     def _wrapped(cls, storage: UntypedStorage, dtype: _core.dtype) -> TypedStorage:
         """Those bytes as elements of a dtype."""
-        return cls(wrap_storage=storage, dtype=dtype)
+        return cls(wrap_storage=storage, dtype=dtype, _internal=True)
+
+    @property
+    def _dtype(self) -> _core.dtype:
+        return self.dtype
+
+    @property
+    def _cdata(self) -> int:
+        """A number that stands for the memory: storages over the same have the same."""
+        return _core.storage_identity(self._untyped_storage)
 
     def untyped(self) -> UntypedStorage:
         """The storage as bytes."""
@@ -260,20 +284,30 @@ def bytes_for(dtype: _core.dtype, source: Any) -> Any:
         raise RuntimeError(
             f"Expected a Storage of type {wanted} or an UntypedStorage, but got type {got} for argument 1 'storage'"
         )
-    return source.untyped()
+    return source._untyped_storage
 
 
 class _ByDtype(type):
     """The type of the classes that a dtype has: of one is every storage with its dtype."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, TypedStorage) and instance.dtype is vars(cls).get("dtype")
+        of_cpu = cls.__module__ != "torch.cuda"  # where none is anything else
+        return of_cpu and isinstance(instance, TypedStorage) and instance.dtype is vars(cls).get("_dtype")
+
+
+class _DtypeOfClass:
+    """The attribute ``dtype`` of a class, which warns."""
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        warn_of_removal(stacklevel=2)
+        return owner._dtype
 
 
 class LegacyStorage(TypedStorage, metaclass=_ByDtype):
     """One of the classes that a dtype has, ``torch.FloatStorage`` and the like: what they make is a `TypedStorage`."""
 
-    by_dtype: ClassVar[dict[_core.dtype, type[TypedStorage]]] = {}
+    _dtype: ClassVar[Any]  # of the class: what is made is of another
+    dtype = _DtypeOfClass()
 
     def __new__(  # type: ignore[misc]  # what is made is of the base class
         cls, *size: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None, _internal: bool = False
@@ -285,8 +319,8 @@ class LegacyStorage(TypedStorage, metaclass=_ByDtype):
             if value is not None:
                 raise RuntimeError(f"{cls.__name__}: the keyword argument '{name}' cannot be specified")
         if wrap_storage is None:
-            return TypedStorage(*size, dtype=cls.dtype)
-        return TypedStorage(*size, wrap_storage=wrap_storage, dtype=cls.dtype)
+            return TypedStorage(*size, dtype=cls._dtype, _internal=_internal)
+        return TypedStorage(*size, wrap_storage=wrap_storage, dtype=cls._dtype, _internal=_internal)
 
     @classmethod
     def from_buffer(cls, buffer: Any, byte_order: str = "native", count: int = -1, offset: int = 0) -> TypedStorage:
@@ -295,7 +329,7 @@ class LegacyStorage(TypedStorage, metaclass=_ByDtype):
         Raises ValueError for another order, for an offset beyond the buffer, and where it holds no whole number of
         elements, or less than ``count``.
         """
-        raw, width = memoryview(buffer).cast("B"), cls.dtype.itemsize
+        raw, width = memoryview(buffer).cast("B"), cls._dtype.itemsize
         if byte_order not in ("native", "little", "big"):
             raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
         if not 0 <= offset < max(raw.nbytes, 1):
@@ -311,8 +345,8 @@ class LegacyStorage(TypedStorage, metaclass=_ByDtype):
         made = UntypedStorage(taken)
         copy_to_host(made)[:] = raw[offset : offset + taken]
         if byte_order not in ("native", sys.byteorder):
-            made.byteswap(cls.dtype)
-        if cls.dtype is _core.dtypes["bool"] and taken:
+            made.byteswap(cls._dtype)
+        if cls._dtype is _core.dtypes["bool"] and taken:
             values = view_of(made, _U8)
             values.copy_(values != 0)
         return cls(wrap_storage=made)
@@ -320,28 +354,76 @@ class LegacyStorage(TypedStorage, metaclass=_ByDtype):
     @classmethod
     def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
         """A storage over so many elements of a file: `storage_from_file`."""
-        return cls(wrap_storage=storage_from_file(filename, shared, int(size) * cls.dtype.itemsize))
+        return cls(wrap_storage=storage_from_file(filename, shared, int(size) * cls._dtype.itemsize))
 
 
-def _typed(name: str, dtype: str) -> type[TypedStorage]:
-    made: Any = _ByDtype(name, (LegacyStorage,), {"dtype": _core.dtypes[dtype], "__doc__": f"A storage of {dtype}."})
-    kind: type[TypedStorage] = made
-    LegacyStorage.by_dtype[_core.dtypes[dtype]] = kind
-    return kind
+class _CudaStorage(LegacyStorage):
+    """One of the classes ``torch.cuda.FloatStorage`` and the like, of which nothing can be made, without CUDA."""
+
+    def __new__(cls, *size: Any, **options: Any) -> TypedStorage:  # type: ignore[misc]
+        """Raises AssertionError."""
+        raise AssertionError("Torch not compiled with CUDA enabled")
 
 
-# PyTorch's classes by name. Unsigned integers of 16 bits and more have none.
-TYPED = {
-    name: _typed(name, dtype)
-    for name, dtype in (
+def _not_on_cuda(name: str) -> Any:
+    def refused(cls: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(f"{name}: Not available for CUDA storage")
+
+    refused.__doc__ = "Raises RuntimeError."
+    return classmethod(refused)
+
+
+for _name in ("from_buffer", "_new_with_weak_ptr", "_new_shared_filename"):
+    setattr(_CudaStorage, _name, _not_on_cuda(_name))
+
+
+def _device_of_storage(device: Any) -> Any:
+    """The device that a caller names. Raises RuntimeError for none that is known."""
+    try:
+        return None if device is None else _core.device(device)
+    except RuntimeError as error:
+        raise RuntimeError(f"torch.UntypedStorage(): Storage device not recognized: {device}") from error
+
+
+def _classes(base: type[LegacyStorage], module: str, dtypes: dict[str, _core.dtype]) -> dict[str, type[TypedStorage]]:
+    made: dict[str, Any] = {
+        name: _ByDtype(name, (base,), {"_dtype": kind, "__doc__": f"A storage of {kind.name}.", "__module__": module})
+        for name, kind in dtypes.items()
+    }
+    return made
+
+
+_DTYPES = {
+    name: _core.dtypes[kind]
+    for name, kind in (
         ("BoolStorage", "bool"), ("ByteStorage", "uint8"), ("CharStorage", "int8"), ("ShortStorage", "int16"),
         ("IntStorage", "int32"), ("LongStorage", "int64"), ("HalfStorage", "float16"), ("BFloat16Storage", "bfloat16"),
         ("FloatStorage", "float32"), ("DoubleStorage", "float64"), ("ComplexFloatStorage", "complex64"),
         ("ComplexDoubleStorage", "complex128"),
     )
 }  # fmt: skip
+# PyTorch's classes by name. Unsigned integers of 16 bits and more have none.
+TYPED = _classes(LegacyStorage, "torch", _DTYPES)
+CUDA = _classes(_CudaStorage, "torch.cuda", _DTYPES)
+QUANTIZED = _classes(
+    LegacyStorage,
+    "torch",
+    {
+        name: _core.quantized_dtypes[kind]
+        for name, kind in (
+            ("QInt8Storage", "qint8"), ("QUInt8Storage", "quint8"), ("QInt32Storage", "qint32"),
+            ("QUInt4x2Storage", "quint4x2"), ("QUInt2x4Storage", "quint2x4"),
+        )
+    },
+)  # fmt: skip
+_BY_DTYPE = {vars(kind)["_dtype"]: kind for kind in (TYPED | QUANTIZED).values()}
+
+
+def storage_classes() -> set[type]:
+    """All classes of storages."""
+    return {UntypedStorage, TypedStorage, *TYPED.values(), *QUANTIZED.values(), *CUDA.values()}
 
 
 def typed_class(dtype: _core.dtype) -> type[TypedStorage] | None:
     """The class of a dtype, None where PyTorch has none."""
-    return LegacyStorage.by_dtype.get(dtype)
+    return _BY_DTYPE.get(dtype)

@@ -12,6 +12,7 @@ from ._core import Tensor, dtype
 from ._creation import tensor as make_tensor
 from ._legacy_types import legacy_new
 from ._ops import ops
+from ._storage_deprecation import deprecated
 from ._storages import TypedStorage, typed_class
 from ._type_info import channels_last, channels_last_3d, contiguous_format, memory_format
 from .overrides import overridable_property
@@ -151,9 +152,13 @@ def _removed(name: str, instead: str) -> Any:
     return refused
 
 
-def storage(self: Tensor) -> TypedStorage:
+def typed_storage(self: Tensor) -> TypedStorage:
     """The memory, as elements of the tensor's dtype."""
-    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype, _internal=True)
+
+
+def fix_weakref(self: Any) -> None:
+    """Does nothing: what a weak reference gives is the tensor, or the storage, itself, and not what may outlive it."""
 
 
 def storage_type(self: Tensor) -> type[TypedStorage] | None:
@@ -255,7 +260,9 @@ _METHODS: dict[str, Any] = {
     "solve": _removed("solve", "torch.linalg.solve"),
     "symeig": _removed("symeig", "torch.linalg.eigh"),
     "reinforce": _removed("reinforce", "torch.distributions"),
-    "storage": storage,
+    "_fix_weakref": fix_weakref,
+    "_typed_storage": typed_storage,
+    "storage": deprecated(typed_storage),
     "storage_type": storage_type,
     "module_load": module_load,
     "_is_all_true": is_all_true,

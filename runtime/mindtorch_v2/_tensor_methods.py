@@ -134,9 +134,7 @@ def npu(self: Tensor, device: Any = None) -> Tensor:
 
 
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
-    """A NumPy array over the same memory; with ``force`` a copy where that is not possible."""
-    import numpy as np
-
+    """A NumPy array over the same memory, whose size then stays; with ``force`` a copy where that is not possible."""
     check_flag("numpy", "force", force)
     _refuse_subclass("numpy", self)
     if _core.is_tracing():
@@ -145,7 +143,16 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     source = _values_on_cpu(self) if force else self
     if source.requires_grad and _core.is_grad_enabled() and not source.is_meta:  # a meta tensor has no values at all
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-    return np.asarray(_core.as_memoryview(source))
+    array = _array_over(source)
+    _core.fix_size(source.untyped_storage())  # as in PyTorch, whatever becomes of the array
+    return array
+
+
+def _array_over(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """An array to look at, which is dropped before anybody could make the memory another."""
+    import numpy as np
+
+    return np.asarray(_core.as_memoryview(tensor))
 
 
 def _values_on_cpu(tensor: Tensor) -> Tensor:
@@ -168,7 +175,7 @@ def tolist(self: Tensor) -> Any:
         return []  # NumPy makes no array of some shapes without elements
     source = _values_on_cpu(self)
     try:
-        array = (source.float() if source.dtype is _core.dtypes["bfloat16"] else widened(source)).numpy()
+        array = _array_over(source.float() if source.dtype is _core.dtypes["bfloat16"] else widened(source))
     except ValueError:  # more bytes than an address counts, though few of them lie in memory
         raise MemoryError(f"tolist(): no memory holds a list of shape {list(self.shape)}") from None
     return array.tolist()

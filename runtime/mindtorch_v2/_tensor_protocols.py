@@ -155,13 +155,15 @@ def _over_copied_memory(data: Tensor, memo: dict[Any, Any]) -> Tensor:
     if storage.nbytes() == 0:
         cloned: Tensor = data.clone()
         return cloned
-    # Storages over the same bytes are one: `.data` has a storage of its own. On meta there are no bytes.
-    key = ("memory", storage.data_ptr() or id(storage), storage.nbytes(), data.dtype, data.device)
-    if key not in memo:
+    storages = memo.setdefault("torch", {})  # as `copy.deepcopy` of a storage leaves it there
+    key = ("memory", id(storage), data.dtype)
+    if key not in memo and id(storage) in storages:
+        memo[key] = view_of(storages[id(storage)][0], data.dtype)
+    elif key not in memo:
         memory = _core.memory_of_lazy(data)
-        whole = ops.aten.as_strided(memory, (storage.nbytes() // data.element_size(),), (1,), 0)
-        memo[key] = whole.clone(), data  # the original is kept: no other memory gets its address meanwhile
-    copied, _ = memo[key]
+        memo[key] = ops.aten.as_strided(memory, (storage.nbytes() // data.element_size(),), (1,), 0).clone()
+        storages[id(storage)] = memo[key].untyped_storage(), storage  # kept: no other one gets its id meanwhile
+    copied = memo[key]
     result: Tensor = ops.aten.as_strided(copied, data.shape, data.stride(), data.storage_offset())
     return kept_like(result, kept_as(data))
 

@@ -80,14 +80,15 @@ cdef class Sharing:
     cdef object owner                  # of memory that is not the storage's own
     cdef size_t room                   # bytes that `data` has, or had before it was freed
     cdef int64_t lent                  # how many arrays, memoryviews and borrowed storages hold the address
+    cdef bint fixed                    # its size stays, as its address was given away for good
     cdef bint claimed                  # it stands for the memory of a wrapper, which has none
+    cdef bint lazy                     # `owner` is a storage whose memory lazy clones share, see copy_on_write.pxi
     cdef bint alias                    # the storage shows the memory of `owner`, another one, with a version of its own
     cdef list counted_with             # weak references to storages that this one's changes count for, too, itself among them; or None
     cdef PyObject* aliases             # borrowed: the first of the aliases of this storage
     cdef PyObject* next_alias          # of an alias: the next one of the same owner
 
 
-@cython.final
 cdef class UntypedStorage:
     cdef void* data
     cdef size_t nbytes_
@@ -97,6 +98,7 @@ cdef class UntypedStorage:
     cdef int64_t version
     cdef uint64_t bump                 # the last change's number, and whose it was; see versions.pxi
     cdef void* bumped_by
+    cdef PyObject* attributes          # a dict once Python code has set one
     cdef object __weakref__
 
 
@@ -232,6 +234,7 @@ cdef class Node:
 @cython.final
 cdef class AccumulateGrad(Node):
     cdef readonly Tensor variable
+    cdef bint swapped                              # the variable is another tensor by now: see `swap_`
     cdef object lock                               # None until a gradient comes whose addition lets other threads in
 
 cdef enum:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from .._core import OutOfMemoryError, Tensor
 from .._legacy_types import cuda_types
+from .._storages import CUDA as _STORAGES
 
 __all__ = [
     "Event",
@@ -68,7 +69,7 @@ __all__ = [
     "synchronize",
 ]
 
-globals().update(cuda_types)  # FloatTensor and its kin
+globals().update(cuda_types | _STORAGES)  # FloatTensor, FloatStorage and their kin
 default_generators: tuple[Any, ...] = ()
 has_half, has_magma = True, False
 

@@ -9,6 +9,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._creation import empty_like
+from .._swapping import swap_tensors
 from ..autograd import no_grad
 from ._conversion import Conversions, conversion
 from .parameter import Parameter
@@ -65,7 +66,9 @@ class ModuleMoves:
         for module in self.children() if recurse else ():
             module._apply(fn)
         for name, parameter in self._parameters.items():
-            if parameter is not None:
+            if parameter is not None and Conversions.swap:
+                _swap(fn, parameter, f"{type(self).__name__}.{name}")
+            elif parameter is not None:
                 self._parameters[name] = _applied(fn, parameter)
         for name, buffer in self._buffers.items():
             if buffer is not None:
@@ -154,6 +157,23 @@ def _applied(fn: Callable[[Tensor], Tensor], parameter: Parameter) -> Parameter:
             result.grad = None
             result.grad = _with_value(grad, value) if _holds(grad, value) else value.requires_grad_(grad.requires_grad)
     return result
+
+
+def _swap(fn: Callable[[Tensor], Tensor], parameter: Parameter, name: str) -> None:
+    """Makes a parameter, and its gradient, what ``fn`` makes of them. Raises RuntimeError as `swap_tensors`."""
+    grad = parameter.grad
+    with no_grad():
+        values: list[tuple[str, Tensor, Tensor]] = [
+            (name, parameter, Parameter(fn(parameter), parameter.requires_grad))
+        ]
+        if grad is not None:
+            values.append((f"{name}.grad", grad, fn(grad).requires_grad_(grad.requires_grad)))
+    for at, tensor, value in values:
+        try:
+            swap_tensors(tensor, value)
+        except RuntimeError as error:
+            raise RuntimeError(f"_apply(): Couldn't swap {at}") from error
+    parameter.grad = grad
 
 
 def _holds(tensor: Tensor, value: Tensor) -> bool:

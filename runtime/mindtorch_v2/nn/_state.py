@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .._core import RemovableHandle, Tensor
+from .._swapping import swap_tensors
 from ..autograd import no_grad
 from ..overrides import is_tensor_like
 from ._conversion import Conversions
@@ -282,6 +283,18 @@ def _load_below(
             )
 
 
+def _take(target: Tensor, made: Tensor, given: Tensor) -> None:
+    """Makes a tensor of a module what its ``module_load`` made, which is to be another one, else RuntimeError."""
+    if made is target or made is given:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning one of the inputs"
+        )
+    if isinstance(target, Parameter):
+        made = made if isinstance(made, Parameter) else Parameter(made, target.requires_grad)
+        made.requires_grad_(target.requires_grad)
+    swap_tensors(target, made)
+
+
 def _load(module: Any, name: str, key: str, target: Tensor, given: Any, assign: bool) -> str | None:
     """Puts what a state dict has for a tensor there; or says why not."""
     if not is_tensor_like(given):
@@ -300,7 +313,7 @@ def _load(module: Any, name: str, key: str, target: Tensor, given: Any, assign: 
     if Conversions.swap and not lazy:
         try:
             with no_grad():
-                target.data = target.module_load(given, assign=assign).data
+                _take(target, target.module_load(given, assign=assign), given)
         except RuntimeError as error:
             return f'While swapping the parameter named "{key}", of size {target.size()} in the model: {error}'
         return None

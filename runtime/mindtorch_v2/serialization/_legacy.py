@@ -116,8 +116,8 @@ def kind_of(kind: Any) -> tuple[_core.dtype, bool]:
     """The dtype by which a storage is named, and whether it is one."""
     if kind is UntypedStorage:
         return _core.dtypes["uint8"], False
-    if isinstance(kind, type) and issubclass(kind, TypedStorage) and hasattr(kind, "dtype"):
-        return kind.dtype, True
+    if isinstance(kind, type) and issubclass(kind, TypedStorage) and "_dtype" in vars(kind):
+        return vars(kind)["_dtype"], True
     raise pickle.UnpicklingError(f"expected the class of a storage, got {kind!r}")
 
 

@@ -41,7 +41,7 @@ class StoredDtype:
 def _over(storage: Any, dtype: _core.dtype, offset: int, size: Any, stride: Any) -> Tensor:
     """A tensor over a part of a storage, which must reach that far."""
     untyped = storage.untyped if isinstance(storage, StoredDtype) else storage
-    untyped = untyped.untyped() if isinstance(untyped, TypedStorage) else untyped
+    untyped = untyped._untyped_storage if isinstance(untyped, TypedStorage) else untyped
     if not isinstance(untyped, UntypedStorage):
         raise RuntimeError(f"a checkpoint's tensor must be over a storage, got {type(untyped).__name__}")
     sizes, steps = tuple(size), tuple(stride)

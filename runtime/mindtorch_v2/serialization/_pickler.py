@@ -106,7 +106,7 @@ def pickler_class(base: Any) -> Any:
             if isinstance(obj, UntypedStorage):
                 return self._name_storage(StoredDtype(obj, _core.dtypes["uint8"], False))
             if isinstance(obj, TypedStorage):
-                return self._name_storage(StoredDtype(obj.untyped(), obj.dtype, True))
+                return self._name_storage(StoredDtype(obj._untyped_storage, obj.dtype, True))
             return None
 
         def reducer_override(self, obj: Any) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .._swapping import swap_tensors as swap_tensors
+
 _LAZY = (
     "_foreach_utils",
     "_import_utils",
