@@ -14,6 +14,8 @@ from .overrides import handle_attribute, has_torch_function
 
 __all__ = ["getitem", "setitem"]
 
+_BATCHED = _core.key_mask("Batched")  # of a tensor in which each sample of `vmap` has a number of its own
+
 
 def getitem(self: Tensor, index: Any) -> Tensor:
     """``self[index]``, as PyTorch indexes."""
@@ -154,7 +156,8 @@ def _plain(item: Any) -> Any:
     if item is None or item is Ellipsis or isinstance(item, (slice, bool)):
         return item
     if isinstance(item, Tensor):
-        return int(item.item()) if item.dim() == 0 and _is_integer(item) else item
+        is_number = item.dim() == 0 and _is_integer(item) and not _core.tensor_keys(item) & _BATCHED
+        return int(item.item()) if is_number else item
     if isinstance(item, int):
         return _within_64_bits(item)
     if is_sequence(item):

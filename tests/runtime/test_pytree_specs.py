@@ -99,3 +99,11 @@ def test_what_programs_register(module: str) -> None:
         pytree.tree_unflatten([1], pytree.tree_structure([1, 2]))
     with pytest.raises(TypeError, match="treespec"):
         pytree.tree_unflatten([1], "spec")
+
+
+def test_what_looks_like_a_dict_is_taken_apart_as_one() -> None:
+    """By PyTorch's own names, as transformers registers its outputs."""
+    for tools in (ours, needed("torch.utils._pytree")):
+        children, context = tools._dict_flatten_with_keys({"a": 1, "b": 2})
+        assert [(str(key), value) for key, value in children] == [("['a']", 1), ("['b']", 2)]
+        assert list(context) == ["a", "b"]

@@ -16,6 +16,7 @@ from .._legacy_types import cuda_types
 from .._storages import CUDA as _STORAGES
 
 __all__ = [
+    "CUDAGraph",
     "Event",
     "OutOfMemoryError",
     "Stream",
@@ -36,6 +37,7 @@ __all__ = [
     "get_gencode_flags",
     "get_rng_state",
     "get_rng_state_all",
+    "graph",
     "has_half",
     "has_magma",
     "init",
@@ -190,6 +192,22 @@ class Event:
         self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
     ) -> None:
         raise RuntimeError("torch.cuda.Event requires CUDA support")
+
+
+class CUDAGraph:
+    """Raises RuntimeError: graphs are of a device. Those of an NPU are `torch.npu.NPUGraph`."""
+
+    def __init__(self, keep_graph: bool = False) -> None:
+        raise RuntimeError("torch.cuda.CUDAGraph requires CUDA support")
+
+
+class graph:  # noqa: N801  (PyTorch's name)
+    """Raises RuntimeError, as `CUDAGraph`."""
+
+    def __init__(
+        self, cuda_graph: Any, pool: Any = None, stream: Any = None, capture_error_mode: str = "global"
+    ) -> None:
+        raise RuntimeError("torch.cuda.graph requires CUDA support")
 
 
 class StreamContext:

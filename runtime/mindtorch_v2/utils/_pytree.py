@@ -223,8 +223,8 @@ _mapping(
     lambda children, context: defaultdict(context[0], zip(context[1], children, strict=True)),
     lambda tree: [tree.default_factory, list(tree)],
 )
-# PyTorch's own names of two of these, by which libraries register what looks like a dict.
-_dict_flatten, _dict_unflatten = SUPPORTED_NODES[dict][1:3]
+# PyTorch's own names of these, by which libraries register what looks like a dict.
+_dict_flatten, _dict_unflatten, _dict_flatten_with_keys = SUPPORTED_NODES[dict][1:4]
 _NAMED = NodeDef(
     "namedtuple",
     lambda tree: (list(tree), type(tree)),

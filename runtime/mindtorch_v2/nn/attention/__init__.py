@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..backends._attention import Choice, SDPBackend, choose, chosen
+from ...backends._attention import Choice, SDPBackend, choose, chosen
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 
