@@ -17,9 +17,9 @@ from ._conversion import Conversions
 from .hooks import add_hook
 from .parameter import Parameter, is_lazy
 
-__all__ = ["IncompatibleKeys", "ModuleState"]
+__all__ = ["EXTRA_STATE", "IncompatibleKeys", "ModuleState"]
 
-_EXTRA_STATE = "_extra_state"  # the name of a module's extra state
+EXTRA_STATE = "_extra_state"  # the name of a module's extra state
 
 
 class IncompatibleKeys(NamedTuple):
@@ -184,7 +184,7 @@ class ModuleState:
         for name, value in self._own_state():
             destination[prefix + name] = value if keep_vars or is_lazy(value) else value.detach()
         if type(self).get_extra_state is not ModuleState.get_extra_state:
-            destination[prefix + _EXTRA_STATE] = self.get_extra_state()
+            destination[prefix + EXTRA_STATE] = self.get_extra_state()
 
     def _own_state(self) -> Iterator[tuple[str, Tensor]]:
         for name, value in {**self._parameters, **self._buffers}.items():
@@ -242,7 +242,7 @@ class ModuleState:
                 error_msgs += [fault] if fault else []
             elif strict:
                 missing_keys.append(key)
-        extra = prefix + _EXTRA_STATE
+        extra = prefix + EXTRA_STATE
         takes_extra = type(self).set_extra_state is not ModuleState.set_extra_state
         if takes_extra and extra in state_dict:
             self.set_extra_state(state_dict[extra])

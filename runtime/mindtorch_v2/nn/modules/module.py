@@ -19,8 +19,10 @@ from ..hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
+from .._state import EXTRA_STATE
 from ..module import Module
 
+_EXTRA_STATE_KEY_SUFFIX = EXTRA_STATE  # PyTorch's name, which libraries import
 _GLOBAL: dict[str, Callable[[ModuleHooks], Any]] = {
     "_global_forward_hooks": lambda hooks: hooks.forward,
     "_global_forward_pre_hooks": lambda hooks: hooks.forward_pre,
