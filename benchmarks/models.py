@@ -24,13 +24,25 @@ from rich.table import Table
 from benchmarks import model_steps
 from benchmarks.installs import environment_with, installed, our_numpy
 
-__all__ = ["RELEASE", "Comparison", "compare", "environment", "page"]
+__all__ = ["NEWEST", "OLDEST", "Comparison", "Release", "compare", "environment", "page"]
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "models.md"
-RELEASE = "4.41.2"
-DIFFUSERS = "0.30.3"  # which takes that release's tokenizers
-ACCELERATE = "0.30.1"  # which `Trainer` of that release asks for
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release of transformers, and those of the libraries that go with it."""
+
+    transformers: str
+    diffusers: str  # which takes the same tokenizers and hub
+    accelerate: str  # which `Trainer` asks for
+
+
+RELEASES = {
+    one.transformers: one for one in (Release("4.41.2", "0.30.3", "0.30.1"), Release("5.24.0", "0.42.1", "1.15.0"))
+}
+OLDEST, NEWEST = RELEASES
 TOLERANCE = 1e-5  # of a loss: float32 sums in another order
 NAMES = (*model_steps.MODELS, *model_steps.OTHERS)
 MARK, BEGIN, END = "| model |", "<!-- written by benchmarks.models: begin -->", "<!-- end -->"
@@ -50,14 +62,15 @@ class Comparison:
         return all(self.agrees.values())
 
 
-def environment(release: str = RELEASE) -> Path:
+def environment(release: str = OLDEST) -> Path:
     """The folder with that release and what it needs, installed where it is not there yet."""
+    one = RELEASES[release]
     return installed(
         f"models/transformers-{release}",
-        f"-with-accelerate-{ACCELERATE}",
-        [f"transformers=={release}", f"diffusers=={DIFFUSERS}", "safetensors", our_numpy()],
+        f"-with-accelerate-{one.accelerate}",
+        [f"transformers=={release}", f"diffusers=={one.diffusers}", "safetensors", our_numpy()],
         # It says that it needs torch, which is here, under either name.
-        ["--no-deps", f"accelerate=={ACCELERATE}", "psutil"],
+        ["--no-deps", f"accelerate=={one.accelerate}", "psutil"],
     )
 
 
@@ -82,17 +95,18 @@ def compare(name: str, folder: Path) -> Comparison:
 
 
 def page(found: list[Comparison], release: str) -> str:
-    """The table of the page."""
+    """A release's table of the page."""
+    one = RELEASES[release]
     columns = ["training", *model_steps.WAYS, "safetensors", "bin", "resumed"]
     pytorch = importlib.metadata.version("torch").partition("+")[0]
     lines = [
-        f"transformers {release}, diffusers {DIFFUSERS}, accelerate {ACCELERATE}, PyTorch {pytorch} beside it.\n",
+        f"transformers {release}, diffusers {one.diffusers}, accelerate {one.accelerate}; PyTorch {pytorch}.\n",
         f"{MARK} {' | '.join(columns)} | largest difference of a loss |",
         f"|{'---|' * (len(columns) + 2)}",
     ]
-    for one in found:
-        cells = ["" if one.agrees.get(c) is None else "equal" if one.agrees[c] else "**differs**" for c in columns]
-        lines.append(f"| {one.model} | {' | '.join(cells)} | {one.largest:.1e} |")
+    for row in found:
+        cells = ["" if row.agrees.get(c) is None else "equal" if row.agrees[c] else "**differs**" for c in columns]
+        lines.append(f"| {row.model} | {' | '.join(cells)} | {row.largest:.1e} |")
     return "\n".join(lines)
 
 
@@ -103,28 +117,31 @@ def main() -> int:
         description="Runs models of transformers and diffusers under this runtime and under PyTorch, and compares.",
         epilog="example: python -m benchmarks.models --only BERT GPT-2",
     )
-    parser.add_argument("--release", default=RELEASE, help=f"of transformers (default {RELEASE})")
+    parser.add_argument("--release", nargs="+", choices=RELEASES, default=[*RELEASES], help="of transformers (all)")
     parser.add_argument("--only", nargs="+", choices=NAMES, help="these models; the page is not written then")
     options = parser.parse_args()
     console = Console()
     names = options.only or list(NAMES)
-    found = []
+    found: dict[str, list[Comparison]] = {release: [] for release in options.release}
     with Progress(console=console) as progress:
-        task = progress.add_task("installing transformers", total=len(names))
-        folder = environment(options.release)
-        for name in names:
-            progress.update(task, description=name)
-            found.append(compare(name, folder))
-            progress.advance(task)
-    table = Table("model", "agrees", "differs", "largest difference of a loss")
-    for one in found:
-        sides = (", ".join(key for key, value in one.agrees.items() if value is side) for side in (True, False))
-        table.add_row(one.model, *sides, f"{one.largest:.1e}")
+        task = progress.add_task("installing transformers", total=len(names) * len(found))
+        for release, rows in found.items():
+            folder = environment(release)
+            for name in names:
+                progress.update(task, description=f"{name}, transformers {release}")
+                rows.append(compare(name, folder))
+                progress.advance(task)
+    table = Table("transformers", "model", "agrees", "differs", "largest difference of a loss")
+    for release, rows in found.items():
+        for one in rows:
+            sides = (", ".join(key for key, value in one.agrees.items() if value is side) for side in (True, False))
+            table.add_row(release, one.model, *sides, f"{one.largest:.1e}")
     console.print(table)
-    if not options.only:
+    if not options.only and len(found) == len(RELEASES):
         before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n\n{page(found, options.release)}\n\n{END}{rest.partition(END)[2]}", "utf-8")
-    return 0 if all(one.whole for one in found) else 1
+        tables = "\n\n".join(page(rows, release) for release, rows in found.items())
+        PAGE.write_text(f"{before}{BEGIN}\n\n{tables}\n\n{END}{rest.partition(END)[2]}", "utf-8")
+    return 0 if all(one.whole for rows in found.values() for one in rows) else 1
 
 
 if __name__ == "__main__":

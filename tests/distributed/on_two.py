@@ -373,6 +373,51 @@ def samplers(rank: int) -> None:
     assert [*sampler] == [rank, rank + 2, rank + 4]
 
 
+@check
+def functional_calls(rank: int) -> None:
+    from mindtorch_v2.distributed import _functional_collectives as calls
+
+    everyone = dist.group.WORLD
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]]) * (rank + 1)
+    kept = x.clone()
+    assert calls.wait_tensor(calls.all_reduce(x, "sum", everyone)).tolist() == [[3, 6], [9, 12]]
+    assert calls.all_reduce_coalesced([x, x], "max", everyone)[1].tolist() == [[2, 4], [6, 8]]
+    assert calls.broadcast(x, 1, everyone).tolist() == [[2, 4], [6, 8]]
+    assert calls.all_gather_tensor(x, 0, everyone).tolist() == [[1, 2], [3, 4], [2, 4], [6, 8]]
+    assert calls.all_gather_tensor(x, 1, everyone).tolist() == [[1, 2, 2, 4], [3, 4, 6, 8]]
+    assert calls.reduce_scatter_tensor(x, "sum", 0, everyone).tolist() == [[[3, 6]], [[9, 12]]][rank]
+    assert calls.reduce_scatter_tensor(x, "avg", 1, everyone).tolist() == [[[1.5], [4.5]], [[3], [6]]][rank]
+    assert calls.all_to_all_single(x, None, None, everyone).tolist() == [[[1, 2], [2, 4]], [[3, 4], [6, 8]]][rank]
+    given = calls.all_to_all_single(torch.arange(3) + 10 * rank, [1 + rank] * 2, [1, 2], everyone)
+    assert given.tolist() == [[0, 10], [1, 2, 11, 12]][rank]
+    assert torch.equal(x, kept)
+    with raises(RuntimeError, "must be a multiple of the 2 processes"):
+        calls.reduce_scatter_tensor(torch.ones(3), "sum", 0, everyone)
+    with raises(ValueError, "one of sum, avg", "got 'mean'"):
+        calls.all_reduce(x, "mean", everyone)
+    with raises(TypeError, "expected a ProcessGroup"):
+        calls.all_reduce(x, "sum", [0, 1])
+
+
+@check
+def functional_calls_with_gradients(rank: int) -> None:
+    from mindtorch_v2.distributed import _functional_collectives as calls
+
+    everyone, weights = dist.group.WORLD, torch.tensor([1.0, 2.0, 3.0, 4.0]) * (rank + 1)
+    x = torch.ones(2, requires_grad=True)
+    (calls.all_gather_tensor_autograd(x, 0, everyone) * weights).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [[3, 6], [9, 12]][rank]
+    x = torch.ones(4, requires_grad=True)
+    (calls.reduce_scatter_tensor_autograd(x, "avg", 0, everyone) * weights[:2]).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [0.5, 1, 1, 2]
+    (calls.all_to_all_single_autograd(x, None, None, everyone) * weights).sum().backward()
+    assert x.grad.tolist() == [[1.5, 3, 3, 6], [3.5, 5, 7, 10]][rank]
+    with raises(ValueError, "only of 'sum' and 'avg'"):
+        calls.reduce_scatter_tensor_autograd(x, "max", 0, everyone)
+
+
 def main(folder: Path) -> None:
     dist.init_process_group("mpi", timeout=datetime.timedelta(seconds=20))
     rank = dist.get_rank()

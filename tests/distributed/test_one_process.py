@@ -6,6 +6,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -162,3 +163,23 @@ def test_results(name: str) -> None:
     found = [outcome(t, lambda t, d=d: RIGHT[name](t, d)) for t, d in ((pytorch, theirs), (torch, dist))]
     assert found[1].error is None, found[1].error
     assert found[0] == found[1]
+
+
+def test_ways_of_lying_on_processes_are_values() -> None:
+    """And of tensors that lie so there are none."""
+
+    def told(library: Any) -> list[Any]:
+        kinds = import_module(f"{library.__name__}.distributed.tensor")
+        ways = [kinds.Shard(1), kinds.Replicate(), kinds.Partial(), kinds.Partial("avg")]
+        return [
+            *[(way.is_shard(), way.is_shard(1), way.is_shard(0), way.is_replicate(), way.is_partial()) for way in ways],
+            kinds.Shard(1) == kinds.Shard(1),
+            [kinds.Shard.local_shard_size_and_offset(size, 4, rank) for size in (3, 5, 8) for rank in range(4)],
+            isinstance(library.ones(1), kinds.DTensor),
+        ]
+
+    assert told(torch) == told(pytorch)
+    with pytest.raises(NotImplementedError, match=r"no tensor\.distribute_tensor here"):
+        import_module("mindtorch_v2.distributed.tensor").distribute_tensor(torch.ones(1))
+    with pytest.raises(NotImplementedError, match=r"no device_mesh\.init_device_mesh here"):
+        dist.init_device_mesh("cpu", (1,))

@@ -5,13 +5,14 @@ The engines are MPI (mpi4py) and, on Ascend, MindSpore's HCCL communication; nei
 
 from __future__ import annotations
 
-from . import _collectives, _groups, _messages, _objects
+from . import _collectives, _groups, _messages, _objects, device_mesh
 from ._collectives import *  # noqa: F403
 from ._groups import *  # noqa: F403
 from ._messages import *  # noqa: F403
 from ._objects import *  # noqa: F403
 from ._reduce_op import ReduceOp
 from ._work import DistBackendError, DistError, DistNetworkError, DistStoreError, Work
+from .device_mesh import *  # noqa: F403
 
 __all__ = [
     "DistBackendError",
@@ -24,4 +25,5 @@ __all__ = [
     *_groups.__all__,
     *_messages.__all__,
     *_objects.__all__,
+    *device_mesh.__all__,
 ]

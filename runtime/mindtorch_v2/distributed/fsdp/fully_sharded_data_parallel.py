@@ -6,9 +6,10 @@ import enum
 
 from .._absent import absent
 
-__all__ = ["FullyShardedDataParallel", "StateDictType"]
+__all__ = ["CPUOffloadPolicy", "FullyShardedDataParallel", "MixedPrecisionPolicy", "StateDictType"]
 
 FullyShardedDataParallel = absent("FullyShardedDataParallel")
+CPUOffloadPolicy, MixedPrecisionPolicy = absent("fsdp.CPUOffloadPolicy"), absent("fsdp.MixedPrecisionPolicy")
 
 
 class StateDictType(enum.Enum):

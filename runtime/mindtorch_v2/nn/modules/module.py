@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from .._state import EXTRA_STATE
 from ..hooks import (
     ModuleHooks,
     everywhere,
@@ -19,7 +20,6 @@ from ..hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from .._state import EXTRA_STATE
 from ..module import Module
 
 _EXTRA_STATE_KEY_SUFFIX = EXTRA_STATE  # PyTorch's name, which libraries import

@@ -1,0 +1,1 @@
+"""``torch.distributed._composable``, as far as libraries import it."""
