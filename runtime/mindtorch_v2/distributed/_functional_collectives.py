@@ -1,7 +1,7 @@
 """Calls of several processes that return new tensors and leave what they are given alone, by PyTorch's names.
 
 They are done when they return, so `wait_tensor` has nothing to wait for; what has ``autograd`` in its name is
-differentiable. ``group`` is a `ProcessGroup` or None for all processes: meshes of devices, and lists of ranks, are not known here.
+differentiable. ``group`` is a `ProcessGroup`, or None for all processes: no mesh of devices, and no list of ranks.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from ..._core import Tensor, dtypes
 from ..._creation import arange, tensor, zeros
+from ...func import vmap
 from ..functional import pad
 
 __all__ = ["BlockMask", "MaskMod", "ScoreMod", "and_masks", "create_block_mask", "create_mask", "noop_mask", "or_masks"]
@@ -29,8 +30,6 @@ def over_all_places(
 
     It is called under `vmap` with the score there, where one is given, and the four numbers of the place, of ``dtype``.
     """
-    from ...func import vmap
-
     for axis in (3, 2, 1, 0):
         dims = [0 if index == axis else None for index in range(4)]
         function = vmap(function, in_dims=((0,) * len(score)) + tuple(dims))
