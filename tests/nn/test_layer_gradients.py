@@ -103,3 +103,35 @@ def test_batch_norm_of_what_does_not_vary_without_eps() -> None:
         return [part.tolist() for part in torch.ops.aten.native_batch_norm(x, None, None, None, None, True, 0.1, 0.0)]
 
     assert normalise(torch) == normalise(needed("torch"))
+
+
+BY_KERNEL: dict[str, tuple[str, Callable[..., Any]]] = {
+    "group_norm": (
+        "aten::native_group_norm_backward",
+        lambda t, x: t.nn.functional.group_norm(x, 4, t.ones(8, dtype=x.dtype, requires_grad=True)),
+    ),
+    "rms_norm": (
+        "aten::_fused_rms_norm_backward",
+        lambda t, x: t.nn.functional.rms_norm(x, (40,), t.ones(40, dtype=x.dtype, requires_grad=True)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BY_KERNEL)
+def test_the_kernel_of_the_gradient_is_taken(name: str) -> None:
+    """A composition, as for gradients of the statistics, rounds bfloat16 at each step."""
+    operator, call = BY_KERNEL[name]
+
+    def gradient(t: Any) -> Any:
+        x = (t.arange(3 * 8 * 40).remainder(17) / 16 - 0.4).reshape(3, 8, 40).bfloat16().requires_grad_()
+        weights = (t.arange(3 * 8 * 40).remainder(23) / 22 - 0.5).reshape(3, 8, 40).bfloat16()
+        out = call(t, x)
+        with t.profiler.profile() as profile:
+            out.backward(weights)
+        assert operator in {event.key for event in profile.key_averages()}
+        return x.grad.float().tolist()
+
+    if name == "group_norm":
+        assert gradient(torch) == gradient(needed("torch"))
+    else:
+        gradient(torch)

@@ -239,6 +239,7 @@ def _group_forward(sizes: Sequence[int], rstd: Tensor) -> Any:
 def native_group_norm_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the call, and its statistics."""
     input, weight, bias, *ctx.sizes, _eps = inputs
+    ctx.set_materialize_grads(False)
     ctx.save_for_backward(input, weight, output[1], output[2], bias)
 
 

@@ -283,6 +283,7 @@ def fused_rms_norm_backward(
 def fused_rms_norm_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the call, and 1 / the roots."""
     input, ctx.shape, weight, _ = inputs
+    ctx.set_materialize_grads(False)
     ctx.save_for_backward(input, weight, output[1])
 
 
