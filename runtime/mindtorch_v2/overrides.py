@@ -134,6 +134,19 @@ def overridable(func: Function, module: str) -> Function:
     return called  # type: ignore[return-value]
 
 
+def seen_by_modes(func: Function) -> Function:
+    """A function of the top level that makes tensors of other things: modes take its place, whatever it is given."""
+
+    @functools.wraps(func)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if stacks.function and not stacks.function_off:
+            return _call_function(f"torch.{func.__name__}", called, (), args, kwargs or None)
+        return func(*args, **kwargs)
+
+    called.__module__ = _PACKAGE
+    return called  # type: ignore[return-value]
+
+
 @names_wrong_types
 def handle_torch_function(public_api: Any, relevant_args: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
     """Calls the ``__torch_function__`` that a Python function's arguments, or a mode, bring with them."""

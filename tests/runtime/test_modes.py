@@ -425,3 +425,24 @@ def test_a_failure_in_a_mode_restores_the_keys() -> None:
     before = mindtorch_v2._core.thread_keys()
     agree(a_mode_that_fails)
     assert mindtorch_v2._core.thread_keys() == before
+
+
+@pytest.mark.parametrize("name", ["tensor", "as_tensor", "asarray"])
+def test_a_mode_takes_the_place_of_what_makes_tensors(name: str) -> None:
+    """Of numbers, where there is no tensor that could bring its own ``__torch_function__``."""
+
+    def case(torch: Any) -> Any:
+        seen = []
+
+        class Mode(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
+            def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                seen.append((func is getattr(torch, name), len(types), args, kwargs))
+                return func(*args, **(kwargs or {})) + 1
+
+        with Mode():
+            made = getattr(torch, name)([1, 2], dtype=torch.float64)
+            with torch._C.DisableTorchFunction():
+                plain = getattr(torch, name)([1, 2])
+        return made, plain, [entry[:3] for entry in seen if entry[0]]
+
+    agree(case)

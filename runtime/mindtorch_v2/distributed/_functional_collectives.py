@@ -55,14 +55,14 @@ def wait_tensor(tensor: Tensor) -> Tensor:
 
 def broadcast(self: Tensor, src: int, group: Any, tag: str = "") -> Tensor:
     """What the process ``src`` of all processes has."""
-    sent = self.detach().clone()
+    sent: Tensor = self.detach().clone()
     calls.broadcast(sent, src, _group(group))
     return sent
 
 
 def all_reduce(self: Tensor, reduceOp: str, group: Any, tag: str = "") -> Tensor:
     """What the tensors of all processes combine to: "sum", "avg", "product", "min", "max", "band", "bor" or "bxor"."""
-    combined = self.detach().clone()
+    combined: Tensor = self.detach().clone()
     calls.all_reduce(combined, _way("all_reduce", reduceOp), _group(group))
     return combined
 
@@ -78,7 +78,8 @@ def all_gather_tensor(self: Tensor, gather_dim: int, group: Any, tag: str = "") 
     rows = given.shape[0] * _group(group).size()
     whole = empty((rows, *given.shape[1:]), dtype=given.dtype, device=given.device)
     calls.all_gather_into_tensor(whole, given, _group(group))
-    return whole.movedim(0, gather_dim).contiguous()
+    result: Tensor = whole.movedim(0, gather_dim).contiguous()
+    return result
 
 
 def reduce_scatter_tensor(self: Tensor, reduceOp: str, scatter_dim: int, group: Any, tag: str = "") -> Tensor:
@@ -94,7 +95,8 @@ def reduce_scatter_tensor(self: Tensor, reduceOp: str, scatter_dim: int, group: 
         )
     part = empty((given.shape[0] // count, *given.shape[1:]), dtype=given.dtype, device=given.device)
     calls.reduce_scatter_tensor(part, given, _way("reduce_scatter_tensor", reduceOp), _group(group))
-    return part.movedim(0, scatter_dim).contiguous()
+    result: Tensor = part.movedim(0, scatter_dim).contiguous()
+    return result
 
 
 def all_to_all_single(

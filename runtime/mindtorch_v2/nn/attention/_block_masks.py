@@ -33,7 +33,8 @@ def over_all_places(
     for axis in (3, 2, 1, 0):
         dims = [0 if index == axis else None for index in range(4)]
         function = vmap(function, in_dims=((0,) * len(score)) + tuple(dims))
-    return function(*score, *(arange(size, dtype=dtype, device=device) for size in sizes))
+    result: Tensor = function(*score, *(arange(size, dtype=dtype, device=device) for size in sizes))
+    return result
 
 
 def create_mask(
@@ -49,7 +50,8 @@ def create_mask(
     if count == 4:
         return over_all_places(mod_fn, sizes, _I64, device)
     if count == 5:
-        return ~over_all_places(mod_fn, sizes, _I64, device, zeros(sizes, device=device)).isneginf()
+        kept: Tensor = ~over_all_places(mod_fn, sizes, _I64, device, zeros(sizes, device=device)).isneginf()
+        return kept
     raise AssertionError(f"Expected 4 or 5 positional args, got {count}")
 
 
@@ -61,7 +63,8 @@ def _count_positional(function: Any) -> int:
 
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
     """True: every score counts."""
-    return batch.new_ones((), dtype=_BOOL)
+    all_counts: Tensor = batch.new_ones((), dtype=_BOOL)
+    return all_counts
 
 
 def and_masks(*mask_mods: MaskMod) -> MaskMod:
@@ -79,7 +82,7 @@ def _joined(parts: tuple[MaskMod, ...], start: bool, join: Callable[[Tensor, Ten
         raise RuntimeError(f"All inputs should be callable mask_mods: {parts}")
 
     def joined(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
-        result = batch.new_full((), start, dtype=_BOOL)
+        result: Tensor = batch.new_full((), start, dtype=_BOOL)
         for part in parts:
             result = join(result, part(batch, head, token_q, token_kv))
         return result
@@ -105,7 +108,8 @@ def _marked(count: Tensor, indices: Tensor, columns: int) -> Tensor:
     counts = arange(indices.shape[-1], device=count.device) < count.unsqueeze(-1)
     spare = indices.to(_I64).where(counts, tensor(columns, device=count.device))
     made = zeros((*count.shape, columns + 1), dtype=_I32, device=count.device)
-    return made.scatter(-1, spare, 1)[..., :columns].contiguous()
+    marked: Tensor = made.scatter(-1, spare, 1)[..., :columns].contiguous()
+    return marked
 
 
 def _pair(size: int | Sequence[int]) -> tuple[int, int]:
@@ -165,12 +169,12 @@ class BlockMask:
         if seq_lengths is None:
             seq_lengths = kv_indices.shape[-2] * size[0], kv_indices.shape[-1] * size[1]
         columns = kv_indices.shape[-1]
-        by_columns: list[Tensor | None] = []
-        for count, indices in ((kv_num_blocks, kv_indices), (full_kv_num_blocks, full_kv_indices)):
-            absent = count is None or indices is None or not compute_q_blocks
-            by_columns += (None, None) if absent else _listed(_marked(count, indices, columns).transpose(-2, -1))
-        rows = (kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices)
-        return cls(seq_lengths, *rows, *by_columns, size, mask_mod or noop_mask)
+        tensors: list[Any] = [kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices]
+        for count, indices in (tensors[:2], tensors[2:]):
+            absent = count is None or not compute_q_blocks
+            tensors += (None, None) if absent else _listed(_marked(count, indices, columns).transpose(-2, -1))
+        held = dict(zip(cls._TENSORS, tensors, strict=True))
+        return cls(seq_lengths, **held, BLOCK_SIZE=size, mask_mod=mask_mod or noop_mask)
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
         """The lengths, the tensors, a block's size and the function; with ``flatten`` both pairs as two numbers."""
@@ -214,7 +218,8 @@ class BlockMask:
     def at_scores(self, blocks: Tensor) -> Tensor:
         """A matrix of blocks as one of scores (samples, heads, queries, keys)."""
         spread = blocks.repeat_interleave(self.BLOCK_SIZE[0], -2).repeat_interleave(self.BLOCK_SIZE[1], -1)
-        return spread[..., : self.seq_lengths[0], : self.seq_lengths[1]]
+        cut: Tensor = spread[..., : self.seq_lengths[0], : self.seq_lengths[1]]
+        return cut
 
     def to(self, device: Any) -> BlockMask:
         """The mask with its tensors on that device."""
@@ -222,7 +227,8 @@ class BlockMask:
 
     def _with(self, change: Callable[[Tensor], Tensor]) -> BlockMask:
         held = {name: getattr(self, name) for name in self._TENSORS}
-        return replace(self, **{name: None if one is None else change(one) for name, one in held.items()})
+        changed: dict[str, Any] = {name: None if one is None else change(one) for name, one in held.items()}
+        return replace(self, **changed)
 
     def __getitem__(self, index: Any) -> BlockMask:
         """The mask of some samples and heads: a number keeps its dimension. Raises IndexError beyond them.
@@ -239,12 +245,11 @@ class BlockMask:
     def _adjust(self, new_q_len: int, new_kv_len: int) -> BlockMask:
         """The upper left corner of a mask, of so many queries and keys."""
         rows, columns = (-(-new // size) for new, size in zip((new_q_len, new_kv_len), self.BLOCK_SIZE, strict=True))
-        partial, full = self.marked()
-        lists: list[Tensor | None] = []
-        for blocks in (partial, full):
+        lists: list[Any] = []
+        for blocks in self.marked():
             lists += (None, None) if blocks is None else _listed(blocks[..., :rows, :columns])
-        kept: Any = lists
-        return self.from_kv_blocks(*kept, self.BLOCK_SIZE, self.mask_mod, (new_q_len, new_kv_len))
+        lists += (self.BLOCK_SIZE, self.mask_mod, (new_q_len, new_kv_len))
+        return self.from_kv_blocks(*lists)
 
     def __repr__(self) -> str:
         held = {name: getattr(self, name) for name in self._TENSORS}
@@ -310,5 +315,6 @@ def create_block_mask(
     counts = split.to(_I32).sum((-3, -1))
     full = (counts == size[0] * size[1]) if separate_full_blocks else None
     partial = counts > 0 if full is None else (counts > 0) & ~full
-    lists = (*_listed(partial.to(_I32)), *((None, None) if full is None else _listed(full.to(_I32))))
-    return BlockMask.from_kv_blocks(*lists, size, mask_mod, (Q_LEN, KV_LEN))
+    lists: list[Any] = [*_listed(partial.to(_I32)), *((None, None) if full is None else _listed(full.to(_I32)))]
+    lists += (size, mask_mod, (Q_LEN, KV_LEN))
+    return BlockMask.from_kv_blocks(*lists)

@@ -104,7 +104,8 @@ def _counted(mask: BlockMask, sizes: Any, device: Any) -> Tensor:
     partial, full = mask.marked()
     says = over_all_places(mask.mask_mod, sizes, _I32, device)
     inside = says & mask.at_scores(partial).bool()
-    return inside if full is None else inside | mask.at_scores(full).bool()
+    result: Tensor = inside if full is None else inside | mask.at_scores(full).bool()
+    return result
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: BlockMask | None, enable_gqa: bool) -> None:
@@ -124,7 +125,8 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: BlockMask | None, en
     _check_heads(query.shape[1], key.shape[1], enable_gqa)
     _check_samples(query.shape[0], key.shape[0], mask)
     if mask is not None:
-        _check_mask(mask, *query.shape[:3], key.shape[2])
+        samples, heads, queries = query.shape[:3]
+        _check_mask(mask, samples, heads, queries, key.shape[2])
 
 
 def _check_heads(query: int, key: int, enable_gqa: bool) -> None:
