@@ -407,6 +407,7 @@ def wrapper_tensor(
     dtype: dtype | None = None,
     device: device | str | None = None,
     extra_keys: int = 0,
+    storage_offset: int | None = None,
 ) -> Any: ...
 def set_grad_enabled_(enabled: bool) -> bool: ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import pickle
 from collections.abc import Callable
@@ -192,5 +193,33 @@ def test_zeros_without_memory() -> None:
         zeros = t._efficientzerotensor([2, 3])
         part = zeros[0]
         return zeros._is_zerotensor(), part._is_zerotensor(), zeros.clone()._is_zerotensor(), zeros + 1, part + 2
+
+    agree(case)
+
+
+FUNCTIONAL: dict[str, Callable[[Any, Any], Any]] = {
+    "the conjugate resolved": lambda t, x: t.view_as_real(x.conj().resolve_conj()),
+    "the conjugate changed": lambda t, x: t.view_as_real(x.clone().conj().mul_(2).resolve_conj()),
+    "the imaginary part": lambda t, x: x.conj().imag,
+    "a change of the imaginary part": lambda t, x: x.clone().conj().imag.mul_(2),
+    "the negative": lambda t, x: x.real.clone()._neg_view() + 1,
+    "the negative changed": lambda t, x: x.real.clone()._neg_view().mul_(2),
+    "a product": lambda t, x: x.conj() @ x,
+    "what is asked": lambda t, x: t.tensor([x.is_conj(), x.conj().is_conj(), x.conj().clone().is_conj()]),
+}
+
+
+@pytest.mark.parametrize("how", ["functionalize", "a mode"])
+@pytest.mark.parametrize("given", ["plain", "conjugated"])
+@pytest.mark.parametrize("name", FUNCTIONAL)
+def test_without_changes_in_place(name: str, given: str, how: str) -> None:
+    def case(t: Any) -> Any:
+        x = t.tensor([1 + 2j, 3 - 4j])
+        x = x.conj() if given == "conjugated" else x
+        if how == "a mode":
+            functional = importlib.import_module(f"{t.__name__}._subclasses.functional_tensor").dispatch_functionalize
+        else:
+            functional = t.func.functionalize
+        return functional(lambda x: FUNCTIONAL[name](t, x))(x)
 
     agree(case)

@@ -21,6 +21,9 @@ from ..utils._pytree import tree_leaves, tree_map
 __all__ = ["FunctionalTensor", "FunctionalTensorMode", "dispatch_functionalize"]
 
 
+_KEPT = _core.key_mask("Conjugate", "Negative")
+
+
 class FunctionalTensor(Tensor):
     """A tensor inside a `FunctionalTensorMode`: ``elem`` is a functional tensor, of ``torch._to_functional_tensor``."""
 
@@ -31,13 +34,14 @@ class FunctionalTensor(Tensor):
     def __new__(cls: Any, elem: Tensor) -> FunctionalTensor:
         if not _is_functional_tensor(elem):
             raise TypeError(f"FunctionalTensor() takes a functional tensor, not a {type(elem).__name__}")
-        made: FunctionalTensor = Tensor._make_wrapper_subclass(
+        made: FunctionalTensor = _core.wrapper_tensor(
             cls,
             elem.shape,
             strides=elem.stride(),
-            storage_offset=elem.storage_offset(),
             dtype=elem.dtype,
             device=elem.device,
+            extra_keys=_core.tensor_keys(elem) & _KEPT,
+            storage_offset=elem.storage_offset(),
         )
         made.elem = elem
         return made

@@ -317,10 +317,14 @@ def disable() -> None:
 
 
 def _geometry(value: Tensor) -> Tensor:
-    """A meta tensor with the value's strides and offset, over as much memory as they reach."""
+    """A meta tensor with the value's strides and offset, over as much memory as they reach, and kept as it is."""
     memory = _core.alloc((reach(value),), value.dtype, "meta")
     with plainly():
-        return _core.as_strided(memory, tuple(value.shape), value.stride(), value.storage_offset())
+        shown = _core.as_strided(memory, tuple(value.shape), value.stride(), value.storage_offset())
+    for key in ("Conjugate", "Negative"):
+        if _core.is_kept(value, key):
+            shown = _core.kept_otherwise(shown, key)
+    return shown
 
 
 def reach(tensor: Tensor) -> int:
