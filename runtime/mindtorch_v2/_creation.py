@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = [
+    "_efficientzerotensor",
     "arange",
     "as_tensor",
     "asarray",
@@ -148,6 +149,7 @@ def with_options(name: str, called: str = "") -> Callable[..., Tensor]:
 
 
 empty, zeros, ones, rand, randn = (_sized(name) for name in ("empty", "zeros", "ones", "rand", "randn"))
+_efficientzerotensor = _sized("_efficientzerotensor")
 full, arange, linspace, eye = (with_options(name) for name in ("full", "arange", "linspace", "eye"))
 randint, randperm, scalar_tensor = (with_options(name) for name in ("randint", "randperm", "scalar_tensor"))
 empty_strided = with_options("empty_strided")

@@ -223,3 +223,8 @@ def test_without_changes_in_place(name: str, given: str, how: str) -> None:
         return functional(lambda x: FUNCTIONAL[name](t, x))(x)
 
     agree(case)
+
+
+def test_sizes_of_kept_zeros_one_by_one() -> None:
+    """As those of ``zeros``."""
+    agree(lambda t: [tuple(t._efficientzerotensor(*sizes).shape) for sizes in ((3,), (2, 3), ((2, 3),), ([],))])
