@@ -14,7 +14,7 @@ from .._creation import empty
 from ..autograd import Function
 from . import _collectives as calls
 from ._groups import ProcessGroup, world
-from ._reduce_op import ReduceOp
+from ._reduce_op import RedOpType
 
 __all__ = [
     "all_gather_tensor",
@@ -38,14 +38,13 @@ def _group(group: Any) -> ProcessGroup:
     return group
 
 
+_WAYS = {way.name.lower(): way for way in RedOpType if way.value < RedOpType.PREMUL_SUM.value}
+
+
 def _way(name: str, op: Any) -> Any:
-    if not isinstance(op, str):
-        return op
-    ways = {"sum": ReduceOp.SUM, "avg": ReduceOp.AVG, "product": ReduceOp.PRODUCT, "min": ReduceOp.MIN}
-    ways |= {"max": ReduceOp.MAX, "band": ReduceOp.BAND, "bor": ReduceOp.BOR, "bxor": ReduceOp.BXOR}
-    if op.lower() not in ways:
-        raise ValueError(f"{name}: expected a way to combine values, one of {', '.join(ways)}, got {op!r}")
-    return ways[op.lower()]
+    if isinstance(op, str) and op.lower() not in _WAYS:
+        raise ValueError(f"{name}: expected a way to combine values, one of {', '.join(_WAYS)}, got {op!r}")
+    return _WAYS[op.lower()] if isinstance(op, str) else op
 
 
 def wait_tensor(tensor: Tensor) -> Tensor:
