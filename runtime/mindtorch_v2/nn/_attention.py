@@ -71,12 +71,25 @@ def _is_batched(
     return dims == 3
 
 
-def _added(mask: Tensor | None, name: str, query: Tensor) -> Tensor | None:
-    """What a mask adds to scores: where it is true, and a key is not to be seen, minus infinity."""
+def canonical_masks(
+    dtype: Any, masks: dict[str, Tensor | None], stacklevel: int = 4
+) -> tuple[Tensor | None, Tensor | None]:
+    """What two masks add to scores of a dtype: where one is true, and a key is not to be seen, minus infinity.
+
+    Raises AssertionError for a mask of integers; warns where the masks, by name, are of different types.
+    """
+    (name, mask), (other_name, other) = masks.items()
+    if mask is not None and other is not None and mask.dtype is not other.dtype:
+        message = f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead."
+        warnings.warn(message, stacklevel=stacklevel)
+    return _added(mask, name, dtype), _added(other, other_name, dtype)
+
+
+def _added(mask: Tensor | None, name: str, dtype: Any) -> Tensor | None:
     if mask is None or mask.is_floating_point():
         return mask
     _check(mask.dtype is _core.dtypes["bool"], f"only bool and floating types of {name} are supported")
-    result: Tensor = ops.aten.zeros_like(mask, dtype=query.dtype).masked_fill_(mask, -math.inf)
+    result: Tensor = ops.aten.zeros_like(mask, dtype=dtype).masked_fill_(mask, -math.inf)
     return result
 
 
@@ -166,19 +179,14 @@ def multi_head_attention_forward(
         value = key if one_source else value.unsqueeze(1)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     length, batch, width = query.shape
-    if key_padding_mask is not None and attn_mask is not None and key_padding_mask.dtype is not attn_mask.dtype:
-        warnings.warn(
-            "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both instead.",
-            stacklevel=3,
-        )
-    padding = _added(key_padding_mask, "key_padding_mask", query)
     if is_causal and attn_mask is None:
         raise RuntimeError(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
             "`generate_square_subsequent_mask` to create this mask."
         )
-    by_hint = is_causal and padding is None and not need_weights
-    mask = None if by_hint else _added(attn_mask, "attn_mask", query)
+    by_hint = is_causal and key_padding_mask is None and not need_weights
+    masks = {"key_padding_mask": key_padding_mask, "attn_mask": None if by_hint else attn_mask}
+    padding, mask = canonical_masks(query.dtype, masks)
     _check(width == embed_dim_to_check, f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
     of_head = width // num_heads
     _check(of_head * num_heads == width, f"embed_dim {width} not divisible by num_heads {num_heads}")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .._core import Tensor
+from .._core import Tensor, dtypes
 from .._core import dtype as DType
 from .._creation import empty, full
 from . import functional, init
+from ._attention import canonical_masks
+from ._fused_attention import attention_is_fused, layer_is_fused, padding_is_left_out, why_padding_stays
 from .container import ModuleList
-from .layers import Dropout, Linear
+from .layers import GELU, Dropout, Linear, ReLU
 from .module import Module
 from .norms import LayerNorm
 from .parameter import Parameter
@@ -115,6 +118,7 @@ class MultiheadAttention(Module):
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """The output, and the weights of the attention, averaged over heads, or None without ``need_weights``."""
+        by_weights = need_weights or attention_is_fused(self, (query, key, value), (key_padding_mask, attn_mask))
         swap = self.batch_first and query.dim() == 3
         if swap:
             query, key, value = (each.transpose(1, 0) for each in (query, key, value))
@@ -138,13 +142,13 @@ class MultiheadAttention(Module):
             self.out_proj.bias,
             training=self.training,
             key_padding_mask=key_padding_mask,
-            need_weights=need_weights,
+            need_weights=by_weights,
             attn_mask=attn_mask,
             average_attn_weights=average_attn_weights,
             is_causal=is_causal,
             **given,
         )
-        return (output.transpose(1, 0) if swap else output), weights
+        return (output.transpose(1, 0) if swap else output), weights if need_weights else None
 
 
 # ---------------------------------------------------------------- layers
@@ -156,6 +160,13 @@ def _activation(given: Activation) -> Callable[[Tensor], Tensor]:
     if given == "gelu":
         return functional.gelu
     raise RuntimeError(f"activation should be relu/gelu, not {given}")
+
+
+def _relu_or_gelu(activation: Callable[[Tensor], Tensor]) -> int:
+    """1 for ReLU, 2 for GELU, 0 for another, as PyTorch's layers say it."""
+    if activation is functional.relu or isinstance(activation, ReLU):
+        return 1
+    return 2 if activation is functional.gelu or isinstance(activation, GELU) else 0
 
 
 class _Layer(Module):
@@ -200,6 +211,7 @@ class TransformerEncoderLayer(_Layer):
         self.norm1, self.norm2 = (LayerNorm(d_model, eps=layer_norm_eps, **made) for _ in range(2))
         self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
         self.activation = _activation(activation)
+        self.activation_relu_or_gelu = _relu_or_gelu(self.activation)
 
     def forward(
         self,
@@ -209,21 +221,26 @@ class TransformerEncoderLayer(_Layer):
         is_causal: bool = False,
     ) -> Tensor:
         """The layer's output for ``src``, of its shape."""
-
-        def attended(x: Tensor) -> Tensor:
-            options = {"attn_mask": src_mask, "key_padding_mask": src_key_padding_mask, "is_causal": is_causal}
-            result: Tensor = self.dropout1(self.self_attn(x, x, x, need_weights=False, **options)[0])
-            return result
-
-        def fed(x: Tensor) -> Tensor:
-            result: Tensor = self.dropout2(self._fed(x))
-            return result
-
+        masks = {"src_key_padding_mask": src_key_padding_mask, "src_mask": src_mask}
+        padding, mask = canonical_masks(src.dtype, masks)
         if self.norm_first:
-            x = src + attended(self.norm1(src))
-            return x + fed(self.norm2(x))
-        x = self.norm1(src + attended(src))
-        result: Tensor = self.norm2(x + fed(x))
+            x = src + self._sa_block(self.norm1(src), mask, padding, is_causal)
+            return x + self._ff_block(self.norm2(x))
+        x = self.norm1(src + self._sa_block(src, mask, padding, is_causal))
+        result: Tensor = self.norm2(x + self._ff_block(x))
+        return result
+
+    def _sa_block(
+        self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
+    ) -> Tensor:
+        # With weights a query that sees no key is NaN.
+        by_weights = (attn_mask is not None or key_padding_mask is not None) and layer_is_fused(self, x)
+        masks = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask, "is_causal": is_causal}
+        result: Tensor = self.dropout1(self.self_attn(x, x, x, need_weights=by_weights, **masks)[0])
+        return result
+
+    def _ff_block(self, x: Tensor) -> Tensor:
+        result: Tensor = self.dropout2(self._fed(x))
         return result
 
 
@@ -268,24 +285,38 @@ class TransformerDecoderLayer(_Layer):
         """The layer's output for ``tgt``, of its shape."""
 
         def attended(x: Tensor) -> Tensor:
-            options = {"attn_mask": tgt_mask, "key_padding_mask": tgt_key_padding_mask, "is_causal": tgt_is_causal}
-            result: Tensor = self.dropout1(self.self_attn(x, x, x, need_weights=False, **options)[0])
-            return result
+            return self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
 
         def remembered(x: Tensor) -> Tensor:
-            masks = {"attn_mask": memory_mask, "key_padding_mask": memory_key_padding_mask}
-            found = self.multihead_attn(x, memory, memory, need_weights=False, is_causal=memory_is_causal, **masks)[0]
-            result: Tensor = self.dropout2(found)
-            return result
-
-        def fed(x: Tensor) -> Tensor:
-            result: Tensor = self.dropout3(self._fed(x))
-            return result
+            return self._mha_block(x, memory, memory_mask, memory_key_padding_mask, memory_is_causal)
 
         x = tgt
-        for norm, part in ((self.norm1, attended), (self.norm2, remembered), (self.norm3, fed)):
+        for norm, part in ((self.norm1, attended), (self.norm2, remembered), (self.norm3, self._ff_block)):
             x = x + part(norm(x)) if self.norm_first else norm(x + part(x))
         return x
+
+    def _sa_block(
+        self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
+    ) -> Tensor:
+        masks = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask, "is_causal": is_causal}
+        result: Tensor = self.dropout1(self.self_attn(x, x, x, need_weights=False, **masks)[0])
+        return result
+
+    def _mha_block(
+        self,
+        x: Tensor,
+        mem: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        masks = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask, "is_causal": is_causal}
+        result: Tensor = self.dropout2(self.multihead_attn(x, mem, mem, need_weights=False, **masks)[0])
+        return result
+
+    def _ff_block(self, x: Tensor) -> Tensor:
+        result: Tensor = self.dropout3(self._fed(x))
+        return result
 
 
 # ---------------------------------------------------------------- stacks
@@ -304,7 +335,8 @@ def _is_causal(mask: Tensor | None, given: bool | None) -> bool:
 class TransformerEncoder(Module):
     """``num_layers`` copies of a layer, one after another, and a norm.
 
-    ``enable_nested_tensor`` and ``mask_check`` are of a way of PyTorch's to compute the same.
+    In evaluation, without gradients, padding that ends sequences comes out as 0, as of PyTorch's nested tensors:
+    not without ``enable_nested_tensor``. Without ``mask_check`` nobody looks whether it ends them.
     """
 
     def __init__(
@@ -318,6 +350,11 @@ class TransformerEncoder(Module):
         super().__init__()
         self.layers, self.num_layers, self.norm = _copies(encoder_layer, num_layers), num_layers, norm
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+        why_not = why_padding_stays(encoder_layer) if enable_nested_tensor else ""
+        if why_not:
+            message = f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why_not}"
+            warnings.warn(message, stacklevel=2)
+        self.use_nested_tensor = enable_nested_tensor and not why_not
 
     def forward(
         self,
@@ -331,6 +368,8 @@ class TransformerEncoder(Module):
         x = src
         for layer in self.layers:
             x = layer(x, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask)
+        if src_key_padding_mask is not None and padding_is_left_out(self, src, mask, src_key_padding_mask):
+            x = x.masked_fill(src_key_padding_mask.to(dtypes["bool"]).unsqueeze(-1), 0.0)
         return x if self.norm is None else self.norm(x)
 
 
