@@ -1,5 +1,8 @@
 // Attention in blocks of queries and keys, so that memory grows with the length of sequences, not with its square: a row's
 // softmax is corrected as further keys come (Milakov and Gimelshein, 2018). Products are those of matmul.cpp.
+// Fused multiply-adds, where the processor has them, for the polynomials of exponentials.
+#pragma GCC optimize("fp-contract=fast")
+
 #include <algorithm>
 #include <cmath>
 #include <limits>

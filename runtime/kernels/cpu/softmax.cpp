@@ -1,4 +1,7 @@
 // Softmax, log-softmax and their gradients along one dimension; rows are computed in float32 or float64.
+// Fused multiply-adds, where the processor has them, for the polynomials of exponentials.
+#pragma GCC optimize("fp-contract=fast")
+
 #include <algorithm>
 #include <limits>
 #include <vector>

@@ -21,6 +21,7 @@ namespace {
 
 constexpr int kMostThreads = 1024;
 constexpr int kPartsEach = 4;     // of a range, so that a thread that is slowed down leaves its share to the others
+constexpr int kMostShares = 64;   // of a range: threads beyond them begin with the share of another one
 constexpr int kSpins = 2000;      // looks for work, or for the end of it, before a thread sleeps: some ten microseconds
 
 inline void relax() {
@@ -31,23 +32,43 @@ inline void relax() {
 #endif
 }
 
-// A range that is being worked on, on its caller's stack.
+// A range that is being worked on, on its caller's stack: cut into parts, of which each thread has a share, as in the call before
+// (what it wrote then lies in its core's cache), and takes what others have left of theirs when it is done.
 struct Job {
+  struct alignas(64) Share {
+    std::atomic<int64_t> next;
+    int64_t end;
+  };
+
+  Job(RangeFn f, void* data, int64_t count, int64_t parts, int64_t threads) : fn(f), body(data), n(count), part((count + parts - 1) / parts) {
+    const int64_t whole = (n + part - 1) / part;  // parts there are
+    shares = int(std::min<int64_t>({threads, whole, kMostShares}));
+    for (int i = 0; i < shares; ++i) {
+      share[i].next = whole * i / shares;
+      share[i].end = whole * (i + 1) / shares;
+    }
+  }
+
+  // What a thread does of it, by its place among them: first its share, then those after it.
+  void work(int place) {
+    for (int i = 0; i < shares; ++i) {
+      Share& from = share[(place + i) % shares];
+      while (status.load(std::memory_order_relaxed) == MT_OK) {
+        const int64_t at = from.next.fetch_add(1, std::memory_order_relaxed);
+        if (at >= from.end) break;
+        const int found = fn(body, at * part, std::min(n, (at + 1) * part));
+        int fine = MT_OK;
+        if (found != MT_OK) status.compare_exchange_strong(fine, found);
+      }
+    }
+  }
+
   RangeFn fn;
   void* body;
   int64_t n, part;
-  std::atomic<int64_t> next{0};
+  int shares;
   std::atomic<int> status{MT_OK};
-
-  void work() {
-    while (status.load(std::memory_order_relaxed) == MT_OK) {
-      const int64_t first = next.fetch_add(part, std::memory_order_relaxed);
-      if (first >= n) return;
-      const int found = fn(body, first, std::min(n, first + part));
-      int fine = MT_OK;
-      if (found != MT_OK) status.compare_exchange_strong(fine, found);
-    }
-  }
+  Share share[kMostShares];
 };
 
 thread_local Job* mine = nullptr;  // what the thread has a part of
@@ -66,7 +87,7 @@ class Pool {
     }
     wake_.notify_all();
     mine = job;
-    job->work();
+    job->work(0);
     mine = nullptr;
     {
       std::lock_guard<std::mutex> guard(mutex_);
@@ -86,14 +107,14 @@ class Pool {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-      for (; started_ < count; ++started_) std::thread([this, round = round_.load()] { serve(round); }).detach();
+      for (; started_ < count; ++started_) std::thread([this, round = round_.load(), place = started_ + 1] { serve(round, place); }).detach();
     } catch (const std::system_error&) {  // the system has no more: those that there are will do
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return std::min(started_, count);
   }
 
-  void serve(uint64_t seen) {
+  void serve(uint64_t seen, int place) {
     for (;;) {
       for (int i = 0; i < kSpins && round_.load(std::memory_order_acquire) == seen; ++i) relax();
       Job* job = nullptr;
@@ -107,7 +128,7 @@ class Pool {
         busy_.fetch_add(1, std::memory_order_relaxed);
       }
       mine = job;
-      job->work();
+      job->work(place);
       mine = nullptr;
       if (busy_.fetch_sub(1, std::memory_order_acq_rel) > 1) continue;
       std::lock_guard<std::mutex> guard(mutex_);  // the caller looks at `busy_` with it, too
@@ -162,7 +183,7 @@ int run_parallel(int64_t n, int64_t grain, RangeFn fn, void* body) {
   const int64_t most = threads();
   const int64_t parts = std::min(n / std::max<int64_t>(grain, 1), most * kPartsEach);
   if (most < 2 || parts < 2) return fn(body, 0, n);
-  Job job{fn, body, n, (n + parts - 1) / parts};
+  Job job(fn, body, n, parts, most);
   if (!the_pool()->run(&job, int(std::min(most, parts)))) return fn(body, 0, n);
   return job.status.load();
 }

@@ -20,48 +20,68 @@ MT_INLINE int32_t float_to_bits(float f) {
   return bits;
 }
 
-MT_INLINE float power_of_two(int32_t exponent) { return bits_to_float(int32_t(uint32_t(exponent + 127) << 23)); }
-
 // A choice by bits: unlike ?:, it never becomes a branch that keeps a loop from vectorising.
 MT_INLINE float select(bool condition, float a, float b) {
   const int32_t mask = -int32_t(condition);
   return bits_to_float((float_to_bits(a) & mask) | (float_to_bits(b) & ~mask));
 }
 
-// e^x = 2^k e^r with |r| <= ln2/2; a degree 6 polynomial for e^r; relative error below 2 ulp.
+// What floats are limited to by their bits: comparisons of floats, of which there are several in a row, become a branch or a
+// mask each. Below `least`, which is negative, and above `most`, which is positive; NaN becomes one of them.
+MT_INLINE float limited(float x, float least, float most) {
+  const int32_t positive = float_to_bits(most), given = float_to_bits(x);
+  const uint32_t below = uint32_t(given < positive ? given : positive);  // a negative number is a negative integer
+  const uint32_t negative = uint32_t(float_to_bits(least));
+  return bits_to_float(int32_t(below < negative ? below : negative));  // and the larger, the further from 0
+}
+
+// (e^r - 1 - r) / r^2 for |r| <= ln2/2; the error of r^2 times it is 1.4e-8 r. Fitted for the least largest error.
+MT_INLINE float vexp_tail(float r) {
+  float p = 1.394760679e-03f;
+  p = p * r + 8.367251605e-03f;
+  p = p * r + 4.166626558e-02f;
+  p = p * r + 1.666653752e-01f;
+  return p * r + 0.5f;
+}
+
+// x = k ln2 + r, where k is a whole number below 2^21 in magnitude: `shifted` holds it in its last bits.
+struct Reduced {
+  float r;
+  int32_t shifted;
+  MT_INLINE explicit Reduced(float x) {
+    constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer, and its last nine bits are 0
+    const float sum = x * 1.44269504088896341f + kShift;
+    const float k = sum - kShift;
+    r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
+    shifted = float_to_bits(sum);
+  }
+  // k in the place of a float's exponent.
+  MT_INLINE int32_t exponent() const { return int32_t(uint32_t(shifted) << 23); }
+};
+
+// e^x = 2^k e^r; relative error below 2 ulp.
 MT_INLINE float vexp(float x) {
-  const float raised = x > -104.0f ? x : -104.0f;  // also for NaN, which has no integer part
-  const float clipped = raised > 88.8f ? 88.8f : raised;
-  const float shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-  const float k = (clipped * 1.44269504088896341f + shift) - shift;
-  const float r = (clipped - k * 0.693359375f) + k * 2.12194440e-4f;
-  float p = 1.0f / 5040;
-  p = p * r + 1.0f / 720;
-  p = p * r + 1.0f / 120;
-  p = p * r + 1.0f / 24;
-  p = p * r + 1.0f / 6;
-  p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
-  const int32_t half_k = int32_t(k) >> 1;  // in two factors, so that results near the ends of the range stay finite
-  const int32_t rest_k = int32_t(k) - half_k;
-  const float y = p * power_of_two(half_k) * power_of_two(rest_k);
-  return x != x ? x : (x > 88.73f ? std::numeric_limits<float>::infinity() : y);
+  constexpr int32_t kLeast = -125 * (1 << 23), kOne = 127 << 23, kInfinity = 255 << 23;
+  const Reduced x_(limited(x, -104.0f, 89.0f));
+  const int32_t given = x_.exponent();
+  const int32_t normal = given > kLeast ? given : kLeast;  // beyond it 2^k is two factors, and the result subnormal
+  const float p = (vexp_tail(x_.r) * x_.r + 1.0f) * x_.r + 1.0f;
+  const float y = bits_to_float(float_to_bits(p) + normal) * bits_to_float(given - normal + kOne);
+  const int32_t bits = float_to_bits(y);
+  const float finite = bits_to_float(bits < kInfinity ? bits : kInfinity);
+  return x != x ? x : finite;
 }
 MT_INLINE double vexp(double x) { return std::exp(x); }
 
-// tanh by its Taylor-like odd polynomial near 0, where 1 - 2/(e^2x + 1) would cancel.
+// tanh a = m / (m + 2), where m = e^2a - 1 = 2^k (e^r - 1) + (2^k - 1): nothing cancels.
 MT_INLINE float vtanh(float x) {
-  const float a = std::fabs(x);
-  const float big = 1.0f - 2.0f / (vexp(2.0f * a) + 1.0f);
-  const float s = x * x;
-  float p = -5.70498872745e-3f;
-  p = p * s + 2.06390887954e-2f;
-  p = p * s - 5.37397155531e-2f;
-  p = p * s + 1.33314422036e-1f;
-  p = p * s - 3.33332819422e-1f;
-  const float small = a + a * s * p;
-  return std::copysign(a < 0.625f ? small : big, x);  // of -0 too
+  const int32_t bits = float_to_bits(x);
+  const float a = limited(bits_to_float(bits & 0x7fffffff), -0.0f, 9.1f);  // beyond it the result is 1
+  const Reduced doubled(2.0f * a);
+  const float r = doubled.r, scale = bits_to_float(doubled.exponent() + (127 << 23));
+  const float m = scale * (vexp_tail(r) * (r * r) + r) + (scale - 1.0f);
+  const float y = m / (m + 2.0f);
+  return x != x ? x : bits_to_float(float_to_bits(y) | (bits & int32_t(0x80000000)));
 }
 MT_INLINE double vtanh(double x) { return std::tanh(x); }
 
@@ -99,17 +119,9 @@ MT_INLINE double verf(double x) { return std::erf(x); }
 
 // e^x for x from -87 to 0, where the result is a normal number: `vexp` without its ends.
 MT_INLINE float vexp_of_negative(float x) {
-  const float shift = 12582912.0f;
-  const float k = (x * 1.44269504088896341f + shift) - shift;
-  const float r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
-  float p = 1.0f / 720;
-  p = p * r + 1.0f / 120;
-  p = p * r + 1.0f / 24;
-  p = p * r + 1.0f / 6;
-  p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
-  return p * power_of_two(int32_t(k));
+  const Reduced x_(x);
+  const float p = (vexp_tail(x_.r) * x_.r + 1.0f) * x_.r + 1.0f;
+  return bits_to_float(float_to_bits(p) + x_.exponent());
 }
 
 // The normal distribution's share below x. Below 0 it is e^(-z^2) r(z) for z = |x| / sqrt 2, where r, half the scaled complement of
