@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,11 @@ __all__ = ["Contestant"]
 
 
 class Contestant:
-    """The parent's end of ``python -m module arguments...``, run ``under`` another program where one is given."""
+    """The parent's end of ``python -m module arguments...``, run ``under`` another program where one is given.
+
+    It stands still while another one has its turn: OpenMP's threads go on looking for work for milliseconds after a
+    call, on a core that is another's by then.
+    """
 
     def __init__(
         self,
@@ -32,14 +37,17 @@ class Contestant:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._process.send_signal(signal.SIGCONT)
         self._process.communicate()
 
     def measure(self, case: str) -> float:
         """The figure of a case."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        self._process.send_signal(signal.SIGCONT)
         print(case, file=self._process.stdin, flush=True)
         answer = self._process.stdout.readline()
+        self._process.send_signal(signal.SIGSTOP)
         if not answer:
             raise RuntimeError(f"the process that measures {case!r} ended: what it wrote stands above")
         return float(answer)

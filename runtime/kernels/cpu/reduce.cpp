@@ -1,5 +1,5 @@
 // Reductions: int mt_<name>(self, out, dims), where bit d of `dims` says that dimension d of self is reduced. `out` has
-// the reduced dimensions either left out or of size 1. Sums of float32 are accumulated in float64.
+// the reduced dimensions either left out or of size 1. Sums of float32 are accumulated in float64; of long runs, sums of two.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -163,13 +163,24 @@ struct All : Any<T> {
   MT_INLINE static void merge(uint8_t& acc, uint8_t other) { acc &= other; }
 };
 
+// Whether float32 is added up in float64: values are added in twos first, as taking them apart to convert them costs as much as
+// adding them. That rounds once, as the result does, and does not grow with their number.
+template <class Op>
+constexpr bool kAddsFloats = std::is_same_v<Op, Sum<float>> || std::is_same_v<Op, Mean<float>>;
+
 // Values from i on, as many as make whole rows of Lanes, into accumulators of their own and then into one.
 template <class Op, class T, int Lanes>
 MT_INLINE void step_lanes(typename Op::Acc& total, const T* v, int64_t& i, int64_t n, int64_t first) {
+  constexpr int kApart = kAddsFloats<Op> ? Lanes / 2 : 0;  // of the two that are added first
   typename Op::Acc lanes[Lanes];
   for (int l = 0; l < Lanes; ++l) lanes[l] = Op::init();
-  for (; i + Lanes <= n; i += Lanes)
-    for (int l = 0; l < Lanes; ++l) Op::step(lanes[l], v[i + l], first + i + l);
+  for (; i + Lanes <= n; i += Lanes) {
+    if constexpr (kApart > 0) {
+      for (int l = 0; l < kApart; ++l) lanes[l] += v[i + l] + v[i + l + kApart];
+    } else {
+      for (int l = 0; l < Lanes; ++l) Op::step(lanes[l], v[i + l], first + i + l);
+    }
+  }
   for (int step = Lanes / 2; step > 0; step /= 2)
     for (int l = 0; l < step; ++l) Op::merge(lanes[l], lanes[l + step]);
   Op::merge(total, lanes[0]);
@@ -231,7 +242,11 @@ struct RowsLoop {
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) {
         Acc one = a[i];
-        for (int r = 0; r < kRows; ++r) Op::step(one, v[r * apart + i], position + r);
+        if constexpr (kAddsFloats<Op>) {
+          for (int r = 0; r < kRows; r += 2) one += v[r * apart + i] + v[(r + 1) * apart + i];
+        } else {
+          for (int r = 0; r < kRows; ++r) Op::step(one, v[r * apart + i], position + r);
+        }
         a[i] = one;
       }
     }

@@ -73,29 +73,32 @@ struct Job {
 
 thread_local Job* mine = nullptr;  // what the thread has a part of
 
+// Callers and threads meet by atomics alone while they look for each other; they lock where one of them sleeps. Each of three pairs
+// writes one variable and then reads the other's, in one order for all (sequential consistency), so that one of both sees it.
 class Pool {
  public:
   // Works on a job with up to `threads` threads. False: another caller has the pool.
   bool run(Job* job, int threads) {
     std::unique_lock<std::mutex> caller(callers_, std::try_to_lock);
     if (!caller.owns_lock()) return false;
-    {
+    places_.store(start(threads - 1));
+    job_.store(job);
+    round_.fetch_add(1);
+    if (sleepers_.load() > 0) {  // or the sleeper sees the round
       std::lock_guard<std::mutex> guard(mutex_);
-      job_ = job;
-      places_ = start(threads - 1);
-      round_.fetch_add(1, std::memory_order_release);
+      wake_.notify_all();
     }
-    wake_.notify_all();
     mine = job;
     job->work(0);
     mine = nullptr;
-    {
-      std::lock_guard<std::mutex> guard(mutex_);
-      job_ = nullptr;  // threads that wake up now come too late, and are not waited for
-    }
+    job_.store(nullptr);  // threads that wake up now come too late: or they are busy, and waited for
     for (int i = 0; i < kSpins && busy_.load(std::memory_order_acquire) > 0; ++i) relax();
-    std::unique_lock<std::mutex> guard(mutex_);
-    done_.wait(guard, [this] { return busy_.load(std::memory_order_acquire) == 0; });
+    if (busy_.load() > 0) {
+      std::unique_lock<std::mutex> guard(mutex_);
+      waiting_.store(true);
+      done_.wait(guard, [this] { return busy_.load() == 0; });
+      waiting_.store(false);
+    }
     return true;
   }
 
@@ -107,7 +110,8 @@ class Pool {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-      for (; started_ < count; ++started_) std::thread([this, round = round_.load(), place = started_ + 1] { serve(round, place); }).detach();
+      for (; started_ < count; ++started_)
+        std::thread([this, round = round_.load(), place = started_ + 1] { serve(round, place); }).detach();
     } catch (const std::system_error&) {  // the system has no more: those that there are will do
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -117,31 +121,35 @@ class Pool {
   void serve(uint64_t seen, int place) {
     for (;;) {
       for (int i = 0; i < kSpins && round_.load(std::memory_order_acquire) == seen; ++i) relax();
-      Job* job = nullptr;
-      {
-        std::unique_lock<std::mutex> guard(mutex_);
-        wake_.wait(guard, [&] { return round_.load(std::memory_order_relaxed) != seen; });
-        seen = round_.load(std::memory_order_relaxed);
-        if (job_ == nullptr || places_ == 0) continue;
-        --places_;
-        job = job_;
-        busy_.fetch_add(1, std::memory_order_relaxed);
+      if (round_.load() == seen) sleep(seen);
+      seen = round_.load();
+      busy_.fetch_add(1);
+      Job* job = job_.load();  // or the caller sees that this thread is busy
+      if (job != nullptr && places_.fetch_sub(1) > 0) {
+        mine = job;
+        job->work(place);
+        mine = nullptr;
       }
-      mine = job;
-      job->work(place);
-      mine = nullptr;
-      if (busy_.fetch_sub(1, std::memory_order_acq_rel) > 1) continue;
-      std::lock_guard<std::mutex> guard(mutex_);  // the caller looks at `busy_` with it, too
+      if (busy_.fetch_sub(1) > 1 || !waiting_.load()) continue;
+      std::lock_guard<std::mutex> guard(mutex_);
       done_.notify_one();
     }
+  }
+
+  void sleep(uint64_t seen) {
+    std::unique_lock<std::mutex> guard(mutex_);
+    sleepers_.fetch_add(1);
+    wake_.wait(guard, [&] { return round_.load() != seen; });
+    sleepers_.fetch_sub(1);
   }
 
   std::mutex callers_, mutex_;
   std::condition_variable wake_, done_;
   std::atomic<uint64_t> round_{0};
-  std::atomic<int> busy_{0};
-  Job* job_ = nullptr;
-  int places_ = 0, started_ = 0;
+  std::atomic<int> busy_{0}, places_{0}, sleepers_{0};
+  std::atomic<bool> waiting_{false};
+  std::atomic<Job*> job_{nullptr};
+  int started_ = 0;
 };
 
 // Pools are never destroyed: their threads may outlive the library's other data at the end of the process.
