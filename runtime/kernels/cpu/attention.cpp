@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 
+#include "lines.h"
 #include "tensor.h"
 #include "threads.h"
 #include "vmath.h"
@@ -45,7 +46,10 @@ int product(const Matrix& a, const Matrix& b, const Matrix& out, double beta, do
   return mt_addmm(&out.tensor, &a.tensor, &b.tensor, &out.tensor, beta, alpha);
 }
 
-// A block of scores: `rows` x `keys`, of which row i sees the first `visible(i)`, in rows of kKeys.
+// Elements between rows of scores: not a power of two, of which some rows would share the few places of a cache.
+constexpr int64_t kScoresRow = kKeys + 16;
+
+// A block of scores: `rows` x `keys`, of which row i sees the first `visible(i)`, in rows of kScoresRow.
 struct Block {
   void* scores;
   void* slopes;  // of the scores, in the backward pass
@@ -80,25 +84,18 @@ template <class T>
 struct Exponentials {
   MT_INLINE static int run(const Block* b) {
     for (int64_t row = 0; row < b->rows; ++row) {
-      T* s = static_cast<T*>(b->scores) + row * kKeys;
+      T* s = static_cast<T*>(b->scores) + row * kScoresRow;
       const int64_t count = b->visible(row);
       add_mask(b, row, s, count);
-      T m = T(b->largest[row]);
-      for (int64_t i = 0; i < count; ++i) m = (s[i] > m) | (s[i] != s[i]) ? s[i] : m;
+      const T m = std::max(T(b->largest[row]), block_max(s, count));
       for (int64_t i = count; i < b->keys; ++i) s[i] = 0;
-      if (m == -std::numeric_limits<T>::infinity()) {  // nothing is seen yet
+      if (m == -std::numeric_limits<T>::infinity() && block_sum(s, count) <= 0) {  // nothing is seen yet: not even NaN
         for (int64_t i = 0; i < count; ++i) s[i] = 0;
         continue;
       }
       for (int64_t i = 0; i < count; ++i) s[i] = vexp(s[i] - m);
-      double lanes[16] = {};
-      int64_t i = 0;
-      for (; i + 16 <= count; i += 16)
-        for (int l = 0; l < 16; ++l) lanes[l] += double(s[i + l]);
-      for (int l = 0; i < count; ++i, ++l) lanes[l] += double(s[i]);
-      for (int l = 1; l < 16; ++l) lanes[0] += lanes[l];
       const double before = b->totals[row] == 0 ? 0 : std::exp(b->largest[row] - double(m));
-      b->totals[row] = b->totals[row] * before + lanes[0];
+      b->totals[row] = b->totals[row] * before + block_sum(s, count);
       b->largest[row] = double(m);
       T* sums = static_cast<T*>(b->sums) + row * b->width;
       if (before != 1)
@@ -113,8 +110,8 @@ template <class T>
 struct Slopes {
   MT_INLINE static int run(const Block* b) {
     for (int64_t row = 0; row < b->rows; ++row) {
-      T* s = static_cast<T*>(b->scores) + row * kKeys;
-      T* d = static_cast<T*>(b->slopes) + row * kKeys;
+      T* s = static_cast<T*>(b->scores) + row * kScoresRow;
+      T* d = static_cast<T*>(b->slopes) + row * kScoresRow;
       const int64_t count = b->visible(row);
       const T log = T(b->logs[row]), delta = T(b->deltas[row]), scale = T(b->scale);
       add_mask(b, row, s, count);
@@ -183,10 +180,10 @@ int forward_blocks(const Call& call, const mt_tensor* out, const mt_tensor* logs
   static const auto exponentials = PerIsa<Exponentials<T>, const Block*>::pick();
   const int32_t dtype = call.query->dtype;
   const int64_t width = call.value->shape[3];
-  std::unique_ptr<T[]> memory(new (std::nothrow) T[size_t(kQueries * (kKeys + width))]);
+  std::unique_ptr<T[]> memory(new (std::nothrow) T[size_t(kQueries * (kScoresRow + width))]);
   if (!memory) return MT_ERROR_MEMORY;
   T* const scores = memory.get();
-  T* const sums = scores + kQueries * kKeys;
+  T* const sums = scores + kQueries * kScoresRow;
   double largest[kQueries], totals[kQueries];
   for (; first < last; ++first) {
     const int64_t row = first % call.blocks() * kQueries, head = first / call.blocks() % call.heads();
@@ -201,7 +198,7 @@ int forward_blocks(const Call& call, const mt_tensor* out, const mt_tensor* logs
     for (int64_t key = 0; key < keys; key += kKeys) {
       const int64_t last_key = std::min(key + kKeys, keys);
       const int64_t kv = call.key_head(head);
-      const Matrix found(scores, dtype, rows, last_key - key, kKeys, 1);
+      const Matrix found(scores, dtype, rows, last_key - key, kScoresRow, 1);
       const Matrix of_keys = rows_of(call.key, batch, kv, key, last_key - key);
       if (int status = product(queries, of_keys.transposed(), found, 0, call.scale)) return status;
       Block block = call.block(row, last_row, key, last_key, scores);
@@ -246,10 +243,10 @@ int backward_heads(const Call& call, const mt_tensor* grad, const mt_tensor* out
   static const auto slopes = PerIsa<Slopes<T>, const Block*>::pick();
   const int32_t dtype = call.query->dtype;
   const int64_t width = call.value->shape[3];
-  std::unique_ptr<T[]> memory(new (std::nothrow) T[size_t(2 * kQueries * kKeys)]);
+  std::unique_ptr<T[]> memory(new (std::nothrow) T[size_t(2 * kQueries * kScoresRow)]);
   if (!memory) return MT_ERROR_MEMORY;
   T* const scores = memory.get();
-  T* const changes = scores + kQueries * kKeys;
+  T* const changes = scores + kQueries * kScoresRow;
   double row_logs[kQueries], deltas[kQueries];
   for (; part < last_part; ++part)
     for (int64_t shared = 0; shared < call.sharing(); ++shared)
@@ -273,7 +270,7 @@ int backward_heads(const Call& call, const mt_tensor* grad, const mt_tensor* out
           const int64_t count = std::min(key + kKeys, keys) - key;
           const int64_t kv = call.key_head(head);
           const Matrix of_keys = rows_of(call.key, batch, kv, key, count), values = rows_of(call.value, batch, kv, key, count);
-          const Matrix found(scores, dtype, rows, count, kKeys, 1), change(changes, dtype, rows, count, kKeys, 1);
+          const Matrix found(scores, dtype, rows, count, kScoresRow, 1), change(changes, dtype, rows, count, kScoresRow, 1);
           if (int status = product(queries, of_keys.transposed(), found, 0, call.scale)) return status;
           if (int status = product(grads, values.transposed(), change, 0, 1)) return status;
           Block block = call.block(row, last_row, key, key + count, scores);

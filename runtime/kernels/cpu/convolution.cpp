@@ -222,22 +222,23 @@ struct Patches {
   }
 };
 
-// The convolution of one image's group with `filters`, added to `output`.
+// The convolution of one image's group with `filters`, added to `output`, or in its place where that is `fresh`.
 template <class T>
-int forward(const Geometry& g, const T* input, const T* filters, T* output) {
+int forward(const Geometry& g, const T* input, const T* filters, T* output, bool fresh) {
   static const auto pack = PerIsa<Patches<T>, const void*, int64_t, int64_t, int64_t, int64_t, int, T*>::pick();
   const Matrix<const T> weight{filters, g.channels * g.taps(), 1};
   const Matrix<T> out{output, g.positions(), 1};
   const Size size{g.filters, g.positions(), g.channels * g.taps()};
-  if (g.is_pointwise()) return product<T>(size, weight, {input, g.positions(), 1}, out, 1);
+  const Before<T> before = fresh ? Before<T>::zeros() : Before<T>::of(out);
+  if (g.is_pointwise()) return product<T>(size, weight, {input, g.positions(), 1}, out, 1, before);
   Patches<T> patches;
   if (!patches.take(g, input)) return MT_ERROR_MEMORY;
-  return product_of<T>(size, weight, {pack, &patches}, out);
+  return product_of<T>(size, weight, {pack, &patches}, out, before);
 }
 
 // The gradient of the input of a convolution of step 1 is one itself: of the output's gradient with the filters turned round.
 template <class T>
-int input_gradient(const Geometry& g, T* input, const T* filters, const T* output) {
+int input_gradient(const Geometry& g, T* input, const T* filters, const T* output, bool fresh) {
   Geometry turned = g;
   std::swap(turned.channels, turned.filters);
   std::swap(turned.size, turned.out);
@@ -252,7 +253,7 @@ int input_gradient(const Geometry& g, T* input, const T* filters, const T* outpu
           memory[size_t((c * g.filters + f) * taps + tap)] = filters[(f * g.channels + c) * taps + taps - 1 - tap];
     return MT_OK;
   });
-  return forward(turned, output, memory.get(), input);
+  return forward(turned, output, memory.get(), input, fresh);
 }
 
 enum What : int64_t { kOutput, kInputGradient, kWeightGradient };
@@ -297,7 +298,15 @@ struct Direct {
 template <class T>
 int multiply(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c) {
   if constexpr (std::is_floating_point_v<T>) return blocked_product<T>(size, a, b, c);
-  return product<T>(size, a, b, c, 1);  // integers have no order
+  return product<T>(size, a, b, c, 1, Before<T>::of(c));  // integers have no order
+}
+
+// Zeros for what a group is asked for.
+template <class T>
+void clear(const Geometry& g, What what, T* input, T* weight, T* output) {
+  T* const asked = what == kOutput ? output : what == kInputGradient ? input : weight;
+  const int64_t counts[] = {g.filters * g.positions(), g.channels * g.plane(), g.filters * g.channels * g.taps()};
+  std::fill_n(asked, counts[what], T(0));
 }
 
 // The part of one group of one image that `some` of its channels have, added to what is asked for; `input` and `weight` begin
@@ -352,23 +361,25 @@ int group(const Geometry& g, What what, T* input, T* weight, T* output) {
 }
 
 template <class T>
-int one_group(const Geometry& g, What what, T* input, T* weight, T* output) {
+int one_group(const Geometry& g, What what, T* input, T* weight, T* output, bool fresh) {
   if constexpr (std::is_floating_point_v<T>) {
-    if (what == kOutput) return forward(g, input, weight, output);
-    if (what == kInputGradient && g.turns()) return input_gradient(g, input, weight, output);
+    if (what == kOutput) return forward(g, input, weight, output, fresh);
+    if (what == kInputGradient && g.turns()) return input_gradient(g, input, weight, output, fresh);
   }
+  if (fresh) clear(g, what, input, weight, output);
   return group(g, what, input, weight, output);
 }
 
 template <class T>
-int convolve(const Geometry& g, What what, void* input_, void* weight_, void* output_) {
+int convolve(const Geometry& g, What what, void* input_, void* weight_, void* output_, bool fresh) {
   static const auto direct = PerIsa<Direct<T>, const Geometry*, What, T*, T*, T*>::pick();
   const int64_t positions = g.positions();
-  const auto one = [&](int64_t image, int64_t k) -> int {
+  const auto one = [&](int64_t image, int64_t k, bool first) -> int {
     T* input = static_cast<T*>(input_) + (image * g.groups + k) * g.channels * g.plane();
     T* weight = static_cast<T*>(weight_) + k * g.filters * g.channels * g.taps();
     T* output = static_cast<T*>(output_) + (image * g.groups + k) * g.filters * positions;
-    if (g.channels > kFewChannels || g.filters > kFewChannels) return one_group(g, what, input, weight, output);
+    if (g.channels > kFewChannels || g.filters > kFewChannels) return one_group(g, what, input, weight, output, first);
+    if (first) clear(g, what, input, weight, output);
     for (int64_t f = 0; f < g.filters; ++f)
       for (int64_t c = 0; c < g.channels; ++c)
         direct(&g, what, input + c * g.plane(), weight + (f * g.channels + c) * g.taps(), output + f * positions);
@@ -380,7 +391,7 @@ int convolve(const Geometry& g, What what, void* input_, void* weight_, void* ou
   return parallel(pieces, taken_whole(pieces) ? rows_grain(cost) : pieces, [&](int64_t first, int64_t last) -> int {
     for (; first < last; ++first)
       for (int64_t i = 0; i < images; ++i)
-        if (int status = one(first / g.groups + i, first % g.groups)) return status;
+        if (int status = one(first / g.groups + i, first % g.groups, fresh && i == 0)) return status;
     return MT_OK;
   });
 }
@@ -390,9 +401,9 @@ int convolve(const Geometry& g, What what, void* input_, void* weight_, void* ou
 
 // Adds to `output` (N, filters, D, H, W) the convolution of `input` (N, channels, D, H, W) with `weight` (filters,
 // channels / groups, d, h, w); or, by `what`, to one of these two its gradient, with the output's in `output`. All are
-// contiguous, of one dtype: float32, float64 or int64.
+// contiguous, of one dtype: float32, float64 or int64. What is `fresh` may hold anything: it is written, not added to.
 MT_EXPORT int mt_convolution(const mt_tensor* input, const mt_tensor* weight, const mt_tensor* output, int64_t what,
-                             int64_t groups, int64_t stride0, int64_t stride1, int64_t stride2, int64_t padding0,
+                             int64_t fresh, int64_t groups, int64_t stride0, int64_t stride1, int64_t stride2, int64_t padding0,
                              int64_t padding1, int64_t padding2, int64_t dilation0, int64_t dilation1, int64_t dilation2) {
   for (const mt_tensor* t : {input, weight, output}) {
     if (t->ndim != 5 || !mt::is_contiguous(t)) return MT_ERROR_SHAPE;
@@ -414,11 +425,11 @@ MT_EXPORT int mt_convolution(const mt_tensor* input, const mt_tensor* weight, co
   const auto asked = static_cast<mt::What>(what);
   switch (output->dtype) {
     case MT_F32:
-      return mt::convolve<float>(g, asked, input->data, weight->data, output->data);
+      return mt::convolve<float>(g, asked, input->data, weight->data, output->data, fresh != 0);
     case MT_F64:
-      return mt::convolve<double>(g, asked, input->data, weight->data, output->data);
+      return mt::convolve<double>(g, asked, input->data, weight->data, output->data, fresh != 0);
     case MT_I64:
-      return mt::convolve<int64_t>(g, asked, input->data, weight->data, output->data);
+      return mt::convolve<int64_t>(g, asked, input->data, weight->data, output->data, fresh != 0);
     default:
       return MT_ERROR_DTYPE;
   }

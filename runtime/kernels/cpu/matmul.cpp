@@ -13,7 +13,6 @@
 
 MT_EXPORT int mt_copy(const mt_tensor* src, const mt_tensor* dst);
 MT_EXPORT int mt_mul_scalar(const mt_tensor* self, double number, const mt_tensor* out);
-MT_EXPORT int mt_fill(const mt_tensor* out, double value);
 
 namespace mt {
 namespace {
@@ -131,12 +130,14 @@ struct Second {
 
 // c += alpha * a @ b with c of contiguous rows. Goto's scheme: b packed by columns, a by rows, tile by tile.
 template <class T, class TileT>
-MT_INLINE int blocked(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c, double alpha) {
+MT_INLINE int blocked(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
   constexpr int mr = TileT::kRows, nr = TileT::kCols;
   const int64_t rows_max = std::max<int64_t>(mr, kPanelBytes / (kDepth * int64_t(sizeof(T))) / mr * mr);
   const int64_t rows_block = std::min(rows_max, (size.m + mr - 1) / mr * mr);
   const int64_t columns = size.m <= rows_max ? kNearColumns : kColumns;
-  const int64_t cols_block = std::min<int64_t>(columns / nr * nr, (size.n + nr - 1) / nr * nr);
+  // Blocks of about as many, all alike: for each of them a is packed again.
+  const int64_t blocks = std::max<int64_t>(1, (size.n + columns / 3) / columns);
+  const int64_t cols_block = (size.n + blocks * nr - 1) / (blocks * nr) * nr;
   const int64_t depth_block = std::min(kDepth, size.k);
   std::unique_ptr<T[]> packed(new (std::nothrow) T[size_t((rows_block + cols_block) * depth_block)]);
   if (!packed) return MT_ERROR_MEMORY;
@@ -147,6 +148,7 @@ MT_INLINE int blocked(const Size& size, const Matrix<const T>& a, const Second<T
     const int64_t cols = std::min(cols_block, size.n - jc);
     for (int64_t kc = 0; kc < size.k; kc += depth_block) {
       const int64_t depth = std::min(depth_block, size.k - kc);
+      const Before<T> from = kc == 0 ? before : Before<T>::of(c);
       if (b.operand != nullptr) {
         if (int status = b.operand->pack(b.operand->data, kc, depth, b.first + jc, cols, nr, pb)) return status;
       } else {
@@ -158,7 +160,7 @@ MT_INLINE int blocked(const Size& size, const Matrix<const T>& a, const Second<T
         for (int64_t j = 0; j < cols; j += nr)
           for (int64_t i = 0; i < rows; i += mr)
             TileT::run(depth, pa + i * depth, pb + j * depth, &c.at(ic + i, jc + j), c.row,
-                       std::min<int64_t>(mr, rows - i), std::min<int64_t>(nr, cols - j));
+                       std::min<int64_t>(mr, rows - i), std::min<int64_t>(nr, cols - j), from.at(ic + i, jc + j), from.row);
         if (pace.stops(rows * cols)) return MT_ERROR_INTERRUPTED;
       }
     }
@@ -168,18 +170,19 @@ MT_INLINE int blocked(const Size& size, const Matrix<const T>& a, const Second<T
 
 template <class T>
 struct Product {
-  using Fn = int (*)(const Size&, const Matrix<const T>&, const Second<T>&, const Matrix<T>&, double);
+  using Fn = int (*)(const Size&, const Matrix<const T>&, const Second<T>&, const Matrix<T>&, double, const Before<T>&);
 
-  static int base(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c, double alpha) {
-    return blocked<T, TileBase<T, 16, 4, 2>>(size, a, b, c, alpha);
+  static int base(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c, double alpha,
+                  const Before<T>& before) {
+    return blocked<T, TileBase<T, 16, 4, 2>>(size, a, b, c, alpha, before);
   }
   MT_TARGET_AVX2 static int avx2(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c,
-                                 double alpha) {
-    return blocked<T, TileAvx2<T, 32, 6, 2>>(size, a, b, c, alpha);
+                                 double alpha, const Before<T>& before) {
+    return blocked<T, TileAvx2<T, 32, 6, 2>>(size, a, b, c, alpha, before);
   }
   MT_TARGET_AVX512 static int avx512(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c,
-                                     double alpha) {
-    return blocked<T, TileAvx512<T, 64, 12, 2>>(size, a, b, c, alpha);
+                                     double alpha, const Before<T>& before) {
+    return blocked<T, TileAvx512<T, 64, 12, 2>>(size, a, b, c, alpha, before);
   }
   static Fn pick() {
     switch (isa()) {
@@ -199,7 +202,7 @@ constexpr int64_t kThreaded = 1 << 20;  // multiplications that are worth thread
 
 // The product with a part of the result's columns, or of its rows where they are more, for each thread.
 template <class T>
-int threaded(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c, double alpha) {
+int threaded(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
   static const auto large = Product<T>::pick();
   const bool by_columns = size.n >= size.m;
   const int64_t whole = by_columns ? size.n : size.m;
@@ -207,46 +210,58 @@ int threaded(const Size& size, const Matrix<const T>& a, const Second<T>& b, con
   const int64_t grain = size.m * size.n * size.k < kThreaded ? units : even_grain(units, 1);
   return parallel(units, grain, [&](int64_t first, int64_t last) -> int {
     const int64_t from = first * unit, count = std::min(last * unit, whole) - from;
-    if (by_columns) return large({size.m, count, size.k}, a, b.from_column(from), {c.data + from, c.row, c.column}, alpha);
+    if (by_columns) return large({size.m, count, size.k}, a, b.from_column(from), {c.data + from, c.row, c.column}, alpha,
+                                 {before.at(0, from), before.row});
     const Matrix<const T> rows{a.data + from * a.row, a.row, a.column};
-    return large({count, size.n, size.k}, rows, b, {c.data + from * c.row, c.row, c.column}, alpha);
+    return large({count, size.n, size.k}, rows, b, {c.data + from * c.row, c.row, c.column}, alpha, {before.at(from, 0), before.row});
   });
+}
+
+// c = before, for products that add to it.
+template <class T>
+void begin(const Size& size, const Matrix<T>& c, const Before<T>& before) {
+  if (before.data == c.data && before.row == c.row) return;
+  for (int64_t i = 0; i < size.m; ++i) {
+    T* row = &c.at(i, 0);
+    for (int64_t j = 0; j < size.n; ++j) row[j] = before.data == nullptr ? T(0) : *before.at(i, j);
+  }
 }
 
 }  // namespace
 
 template <class T>
-int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, const Matrix<T>& c) {
-  return threaded<T>(size, a, {{}, &b}, c, 1);
+int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, const Matrix<T>& c, const Before<T>& before) {
+  return threaded<T>(size, a, {{}, &b}, c, 1, before);
 }
-template int product_of<float>(const Size&, const Matrix<const float>&, const Operand<float>&, const Matrix<float>&);
-template int product_of<double>(const Size&, const Matrix<const double>&, const Operand<double>&, const Matrix<double>&);
+template int product_of<float>(const Size&, const Matrix<const float>&, const Operand<float>&, const Matrix<float>&, const Before<float>&);
+template int product_of<double>(const Size&, const Matrix<const double>&, const Operand<double>&, const Matrix<double>&, const Before<double>&);
 
 template <class T>
 int blocked_product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c) {
-  return threaded<T>(size, a, {b}, c, 1);
+  return threaded<T>(size, a, {b}, c, 1, Before<T>::of(c));
 }
 template int blocked_product<float>(const Size&, const Matrix<const float>&, const Matrix<const float>&, const Matrix<float>&);
 template int blocked_product<double>(const Size&, const Matrix<const double>&, const Matrix<const double>&, const Matrix<double>&);
 
 template <class T>
-int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha) {
+int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
   static const auto small = PerIsa<SmallProduct<T>, const Size*, const Matrix<const T>*, const Matrix<const T>*,
                                    const Matrix<T>*, double>::pick();
   if constexpr (std::is_floating_point_v<T>) {
     if (size.m * size.n * size.k > kSmall) {
       // A single row or column meets each element of the matrix once: to pack it would take longer than the product.
-      const bool has_lines = b.row == 1 || b.column == 1;
-      if (size.m == 1 && has_lines) return row_product<T>(size.k, size.n, a.data, a.column, b, c.data, 1, alpha);
-      if (size.n == 1 && (a.row == 1 || a.column == 1))
-        return row_product<T>(size.k, size.m, b.data, b.row, {a.data, a.column, a.row}, c.data, c.row, alpha);
-      return threaded<T>(size, a, {b}, c, alpha);
+      const bool by_row = size.m == 1 && (b.row == 1 || b.column == 1), by_column = size.n == 1 && (a.row == 1 || a.column == 1);
+      if (!by_row && !by_column) return threaded<T>(size, a, {b}, c, alpha, before);
+      begin(size, c, before);
+      if (by_row) return row_product<T>(size.k, size.n, a.data, a.column, b, c.data, 1, alpha);
+      return row_product<T>(size.k, size.m, b.data, b.row, {a.data, a.column, a.row}, c.data, c.row, alpha);
     }
   }
+  begin(size, c, before);
   return small(&size, &a, &b, &c, alpha);
 }
 #define MT_PRODUCT(T) \
-  template int product<T>(const Size&, const Matrix<const T>&, const Matrix<const T>&, const Matrix<T>&, double);
+  template int product<T>(const Size&, const Matrix<const T>&, const Matrix<const T>&, const Matrix<T>&, double, const Before<T>&);
 MT_PRODUCT(float)
 MT_PRODUCT(double)
 MT_PRODUCT(int64_t)
@@ -275,7 +290,7 @@ struct Temporary {
 };
 
 template <class T>
-int batched(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, double alpha) {
+int batched(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, double alpha, const mt_tensor* before) {
   const int64_t d = a->ndim - 2;  // of the rows
   const int64_t batches = d ? a->shape[0] : 1;
   const Size size{a->shape[d], b->shape[d + 1], a->shape[d + 1]};
@@ -287,11 +302,42 @@ int batched(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, double a
       const Matrix<const T> mb{static_cast<const T*>(b->data) + (d ? i * b->strides[0] : 0), b->strides[d],
                                b->strides[d + 1]};
       const Matrix<T> mc{static_cast<T*>(c->data) + (d ? i * c->strides[0] : 0), c->strides[d], c->strides[d + 1]};
-      if (int status = product<T>(size, ma, mb, mc, alpha)) return status;
+      Before<T> old;
+      if (before != nullptr) old = {static_cast<const T*>(before->data) + (d ? i * before->strides[0] : 0), before->strides[d]};
+      if (int status = product<T>(size, ma, mb, mc, alpha, old)) return status;
     }
     return MT_OK;
   });
 }
+
+// A tensor in the shape of another one, to which it is broadcast.
+struct Broadcast {
+  int64_t strides[3] = {};
+  mt_tensor tensor;
+  bool fits;
+
+  Broadcast(const mt_tensor* self, const mt_tensor* out) : tensor(*self), fits(self->ndim <= out->ndim && self->dtype == out->dtype) {
+    tensor.ndim = out->ndim;
+    tensor.shape = out->shape;
+    tensor.strides = strides;
+    for (int64_t d = 0; fits && d < self->ndim; ++d) {
+      const int64_t at = out->ndim - self->ndim + d;
+      fits = self->shape[d] == out->shape[at] || self->shape[d] == 1;
+      strides[at] = self->shape[d] == 1 ? 0 : self->strides[d];
+    }
+  }
+  // Whether a product can read it while it is written: its rows are contiguous, and it is `out` itself or lies elsewhere.
+  bool is_readable(const mt_tensor* out) const {
+    if (!fits || (strides[tensor.ndim - 1] != 1 && tensor.shape[tensor.ndim - 1] != 1)) return false;
+    if (tensor.data == out->data && std::equal(strides, strides + out->ndim, out->strides)) return true;
+    return end(&tensor) <= out->data || end(out) <= tensor.data;
+  }
+  static const void* end(const mt_tensor* t) {
+    int64_t last = 0;
+    for (int64_t d = 0; d < t->ndim; ++d) last += (t->shape[d] - 1) * t->strides[d];
+    return static_cast<const char*>(t->data) + (last + 1) * t->itemsize;
+  }
+};
 
 int check(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c) {
   const int64_t n = a->ndim;
@@ -302,33 +348,35 @@ int check(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c) {
   return fits ? MT_OK : MT_ERROR_SHAPE;
 }
 
-// c += alpha * a @ b; in the compute dtype of c, through temporaries for operands that are not of it.
-int accumulate(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, double alpha) {
+// c = before + alpha * a @ b, where `before` is c, or of its shape and dtype and with contiguous rows, or null for zeros; in the compute
+// dtype of c, through temporaries for operands that are not of it.
+int accumulate(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, double alpha, const mt_tensor* before) {
   const int32_t dtype = compute_dtype(c->dtype);
   if (c->dtype == MT_BOOL || dtype < 0 || is_complex(a->dtype) || is_complex(b->dtype)) return MT_ERROR_DTYPE;
   if (a->dtype != dtype) {
     Temporary t(a, dtype);
     if (!t.memory) return MT_ERROR_MEMORY;
     if (int status = mt_copy(a, &t.tensor)) return status;
-    return accumulate(&t.tensor, b, c, alpha);
+    return accumulate(&t.tensor, b, c, alpha, before);
   }
   if (b->dtype != dtype) {
     Temporary t(b, dtype);
     if (!t.memory) return MT_ERROR_MEMORY;
     if (int status = mt_copy(b, &t.tensor)) return status;
-    return accumulate(a, &t.tensor, c, alpha);
+    return accumulate(a, &t.tensor, c, alpha, before);
   }
   if (c->dtype != dtype || (c->strides[c->ndim - 1] != 1 && c->shape[c->ndim - 1] != 1)) {
     Temporary t(c, dtype);
     if (!t.memory) return MT_ERROR_MEMORY;
-    if (int status = mt_copy(c, &t.tensor)) return status;
-    if (int status = accumulate(a, b, &t.tensor, alpha)) return status;
+    if (before != nullptr)
+      if (int status = mt_copy(before, &t.tensor)) return status;
+    if (int status = accumulate(a, b, &t.tensor, alpha, before == nullptr ? nullptr : &t.tensor)) return status;
     return mt_copy(&t.tensor, c);
   }
   if (numel(c) == 0) return MT_OK;
-  if (dtype == MT_F32) return batched<float>(a, b, c, alpha);
-  if (dtype == MT_F64) return batched<double>(a, b, c, alpha);
-  return batched<int64_t>(a, b, c, alpha);
+  if (dtype == MT_F32) return batched<float>(a, b, c, alpha, before);
+  if (dtype == MT_F64) return batched<double>(a, b, c, alpha, before);
+  return batched<int64_t>(a, b, c, alpha, before);
 }
 
 }  // namespace
@@ -337,8 +385,7 @@ int accumulate(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, doubl
 // out = self @ mat2, for matrices or for equally long batches of matrices
 MT_EXPORT int mt_matmul(const mt_tensor* self, const mt_tensor* mat2, const mt_tensor* out) {
   if (int status = mt::check(self, mat2, out)) return status;
-  if (int status = mt_fill(out, 0)) return status;
-  return mt::accumulate(self, mat2, out, 1);
+  return mt::accumulate(self, mat2, out, 1, nullptr);
 }
 
 // out = beta * self + alpha * mat1 @ mat2; self is broadcast, and not read where beta is 0
@@ -346,7 +393,10 @@ MT_EXPORT int mt_addmm(const mt_tensor* self, const mt_tensor* mat1, const mt_te
                        double beta, double alpha) {
   if (int status = mt::check(mat1, mat2, out)) return status;
   if (!mt::holds_factor(out->dtype, beta) || !mt::holds_factor(out->dtype, alpha)) return MT_ERROR_OVERFLOW;
-  const int status = beta == 0 ? mt_fill(out, 0) : (beta == 1 ? mt_copy(self, out) : mt_mul_scalar(self, beta, out));
-  if (status) return status;
-  return mt::accumulate(mat1, mat2, out, alpha);
+  if (beta == 0) return mt::accumulate(mat1, mat2, out, alpha, nullptr);
+  mt::Broadcast before(self, out);
+  if (beta == 1 && before.is_readable(out)) return mt::accumulate(mat1, mat2, out, alpha, &before.tensor);
+  if (beta != 1 || self != out)
+    if (int status = beta == 1 ? mt_copy(self, out) : mt_mul_scalar(self, beta, out)) return status;
+  return mt::accumulate(mat1, mat2, out, alpha, out);
 }

@@ -16,6 +16,17 @@ struct Size {
   int64_t m, n, k;
 };
 
+// What a product is added to, of contiguous rows: c itself, another matrix, whose rows may be one, or zeros.
+template <class T>
+struct Before {
+  const T* data = nullptr;  // null: zeros
+  int64_t row = 0;
+
+  static Before zeros() { return {}; }
+  static Before of(const Matrix<T>& c) { return {c.data, c.row}; }
+  const T* at(int64_t i, int64_t j) const { return data == nullptr ? nullptr : data + i * row + j; }
+};
+
 // A second operand that is nowhere in memory as a matrix: `pack` writes `depth` x `columns` of it from (row, column) on, in panels
 // of `width` columns, each depth-major, and filled up with zeros.
 template <class T>
@@ -24,9 +35,9 @@ struct Operand {
   const void* data;
 };
 
-// c += a @ b, for float and double. Defined in matmul.cpp.
+// c = before + a @ b, for float and double. Defined in matmul.cpp.
 template <class T>
-int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, const Matrix<T>& c);
+int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, const Matrix<T>& c, const Before<T>& before);
 
 // c += a @ b, for float and double: an element's sum has the same order whichever part of the result it is computed in, which
 // that of `product` has not, whose order for small results is another. Defined in matmul.cpp.
@@ -38,8 +49,8 @@ int blocked_product(const Size& size, const Matrix<const T>& a, const Matrix<con
 template <class T>
 int row_product(int64_t depth, int64_t columns, const T* x, int64_t x_step, const Matrix<const T>& b, T* y, int64_t y_step, double alpha);
 
-// c += alpha * a @ b with c of contiguous rows, for float, double and int64_t. Defined in matmul.cpp.
+// c = before + alpha * a @ b with c of contiguous rows, for float, double and int64_t. Defined in matmul.cpp.
 template <class T>
-int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha);
+int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha, const Before<T>& before);
 
 }  // namespace mt

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "lines.h"
 #include "tensor.h"
 #include "threads.h"
 #include "vmath.h"
@@ -27,22 +28,6 @@ MT_INLINE int stretches(int64_t n, Pace& pace, F&& f) {
 #define STRETCH(...) [__VA_ARGS__](int64_t first, int64_t count) __attribute__((always_inline))
 
 constexpr int64_t kRowWeight = 8;  // what an element costs, beside one of a sum
-constexpr int kLanes = 16;  // independent accumulators, so that a run vectorises
-constexpr int kMaxLanes = 32;
-
-// The largest of n numbers. NaN is passed over: it comes back into a row by the sum of exponentials.
-template <class T>
-MT_INLINE T block_max(const T* x, int64_t n) {
-  T lanes[kMaxLanes];
-  for (int l = 0; l < kMaxLanes; ++l) lanes[l] = -std::numeric_limits<T>::infinity();
-  int64_t i = 0;
-  for (; i + kMaxLanes <= n; i += kMaxLanes)
-    for (int l = 0; l < kMaxLanes; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
-  for (int l = 0; i < n; ++i, ++l) lanes[l] = x[i] > lanes[l] ? x[i] : lanes[l];
-  T m = lanes[0];
-  for (int l = 1; l < kMaxLanes; ++l) m = lanes[l] > m ? lanes[l] : m;
-  return m;
-}
 
 template <class T>
 MT_INLINE int row_max(const T* x, int64_t n, Pace& pace, T* result) {
@@ -53,28 +38,6 @@ MT_INLINE int row_max(const T* x, int64_t n, Pace& pace, T* result) {
   });
   *result = m;
   return status;
-}
-
-template <class T>
-MT_INLINE double block_sum(const T* x, int64_t n) {
-  double lanes[kLanes] = {};
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    for (int l = 0; l < kLanes; ++l) lanes[l] += double(x[i + l]);
-  for (int l = 0; i < n; ++i, ++l) lanes[l] += double(x[i]);
-  for (int l = 1; l < kLanes; ++l) lanes[0] += lanes[l];
-  return lanes[0];
-}
-
-template <class T>
-MT_INLINE double block_dot(const T* x, const T* y, int64_t n) {
-  double lanes[kLanes] = {};
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    for (int l = 0; l < kLanes; ++l) lanes[l] += double(x[i + l]) * double(y[i + l]);
-  for (int l = 0; i < n; ++i, ++l) lanes[l] += double(x[i]) * double(y[i]);
-  for (int l = 1; l < kLanes; ++l) lanes[0] += lanes[l];
-  return lanes[0];
 }
 
 template <class T>

@@ -160,9 +160,14 @@ class _Call:
             )
         return shape
 
-    def run(self, input: Tensor, weight: Tensor, output: Tensor, what: int) -> None:
-        """Adds to one of three contiguous tensors, that of a forward convolution's ``what``, what the others make."""
+    def run(self, input: Tensor, weight: Tensor, output: Tensor, what: int, fresh: bool = True) -> None:
+        """Fills one of three contiguous tensors, that of a forward convolution's ``what``, with what the others make.
+
+        Where it is not ``fresh``, that is added to what it holds.
+        """
         if not (input.numel() and weight.numel() and output.numel()):
+            if fresh:
+                (output, input, weight)[what].zero_()
             return
         parts = [
             t.view((*t.shape[:2], *[1] * (3 - self.dims), *t.shape[2:])) if self.dims < 3 else t
@@ -172,8 +177,8 @@ class _Call:
             [neutral] * (3 - self.dims) + given
             for neutral, given in ((1, self.stride), (0, self.padding), (1, self.dilation))
         ]
-        kernel = native("mt_convolution", "desc", "desc", "desc", *["i64"] * 11)
-        kernel(*parts, what, self.groups, *numbers[0], *numbers[1], *numbers[2])
+        kernel = native("mt_convolution", "desc", "desc", "desc", *["i64"] * 12)
+        kernel(*parts, what, fresh, self.groups, *numbers[0], *numbers[1], *numbers[2])
 
 
 def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
@@ -226,14 +231,12 @@ def convolution(
         return _core.alloc(shape, input.dtype, input.device)
     given, filters = _computed(input), _computed(weight)
     output = _core.alloc(shape, given.dtype, input.device)
-    if bias is None:
-        output.zero_()
-    else:
+    if bias is not None:
         output.copy_(bias.reshape((-1, *[1] * call.dims)))
     if transposed:
-        call.run(output, filters, given, _INPUT_GRADIENT)
+        call.run(output, filters, given, _INPUT_GRADIENT, bias is None)
     else:
-        call.run(given, filters, output, _OUTPUT)
+        call.run(given, filters, output, _OUTPUT, bias is None)
     result: Tensor = output.to(input.dtype)
     return result
 
@@ -265,14 +268,14 @@ def convolution_backward(
         return results[0], results[1], results[2]
     grad = _computed(grad_output)
     if output_mask[0]:
-        found = _core.alloc(input.shape, grad.dtype, input.device).zero_()
+        found = _core.alloc(input.shape, grad.dtype, input.device)
         if transposed:
             call.run(grad, _computed(weight), found, _OUTPUT)
         else:
             call.run(found, _computed(weight), grad, _INPUT_GRADIENT)
         results[0] = found.to(input.dtype)
     if output_mask[1]:
-        found = _core.alloc(weight.shape, grad.dtype, weight.device).zero_()
+        found = _core.alloc(weight.shape, grad.dtype, weight.device)
         given = _computed(input)
         image, output = (grad, given) if transposed else (given, grad)
         call.run(image, found, output, _WEIGHT_GRADIENT)
