@@ -17,11 +17,13 @@ MT_EXPORT int mt_mul_scalar(const mt_tensor* self, double number, const mt_tenso
 namespace mt {
 namespace {
 
-constexpr int64_t kDepth = 256;          // of the panels that a tile is computed from
+constexpr int64_t kDepth = 192;          // of the panels that a tile is computed from: one of b and one of a share an L1 cache
 constexpr int64_t kPanelBytes = 1 << 18; // of packed a: stays in the L2 cache
 constexpr int64_t kColumns = 1024;       // of packed b: half of a large L2 cache
 constexpr int64_t kNearColumns = 384;    // the same where a is a single block, read again for each: stays in the L2 cache
 constexpr int64_t kTurned = 16;          // numbers of a line that are packed at a time: what one of the cache holds
+constexpr int64_t kAhead = 4 * kTurned;  // of a line that are asked for before it is their turn
+constexpr int64_t kLinesTogether = 8;    // that are packed side by side
 constexpr int64_t kSmall = 16 * 16 * 16; // multiplications below which packing costs more than it saves
 
 // c += alpha * a @ b, for small matrices and for integers; c has contiguous rows.
@@ -49,7 +51,7 @@ struct SmallProduct {
 };
 
 // Writes four numbers of each of four lines, `step` apart, the other way round: a line of `width` for each place.
-MT_INLINE void turn(const float* from, int64_t step, int width, float factor, float* out) {
+MT_INLINE void turn(const float* from, int64_t step, int width, float* out) {
   using V = Vector<float, 16>::type;
   using Places = int __attribute__((vector_size(16)));
   V in[4];
@@ -58,42 +60,45 @@ MT_INLINE void turn(const float* from, int64_t step, int width, float factor, fl
   const V high[2] = {__builtin_shuffle(in[0], in[1], Places{2, 6, 3, 7}), __builtin_shuffle(in[2], in[3], Places{2, 6, 3, 7})};
   const V turned[4] = {__builtin_shuffle(low[0], low[1], Places{0, 1, 4, 5}), __builtin_shuffle(low[0], low[1], Places{2, 3, 6, 7}),
                        __builtin_shuffle(high[0], high[1], Places{0, 1, 4, 5}), __builtin_shuffle(high[0], high[1], Places{2, 3, 6, 7})};
-  for (int k = 0; k < 4; ++k) {
-    const V scaled = factor * turned[k];
-    std::memcpy(out + k * width, &scaled, sizeof(V));
-  }
+  for (int k = 0; k < 4; ++k) std::memcpy(out + k * width, &turned[k], sizeof(V));
 }
-MT_INLINE void turn(const double* from, int64_t step, int width, double factor, double* out) {
+MT_INLINE void turn(const double* from, int64_t step, int width, double* out) {
   for (int k = 0; k < 4; ++k)
-    for (int i = 0; i < 4; ++i) out[k * width + i] = factor * from[i * step + k];
+    for (int i = 0; i < 4; ++i) out[k * width + i] = from[i * step + k];
 }
 
-// Packs `rows` x `depth` of a matrix into panels of `width` rows, depth-major, padded with zeros.
-template <class T>
-MT_INLINE void pack(const Matrix<const T>& source, int64_t rows, int64_t depth, int width, T factor, T* out) {
-  for (int64_t i0 = 0; i0 < rows; i0 += width) {
-    const int count = int(std::min<int64_t>(width, rows - i0));
-    const T* from = &source.at(i0, 0);
-    if (source.row == 1 && count == width) {
-      for (int64_t k = 0; k < depth; ++k)
-        for (int i = 0; i < width; ++i) out[k * width + i] = factor * from[k * source.column + i];
-    } else if (source.column == 1 && count == width) {
-      const int whole = width / 4 * 4;
+// Packs `rows` x `depth` of a matrix into panels of Width rows, depth-major, padded with zeros. Lines of the cache are asked for
+// some time before they are read: they lie apart, which processors do not foresee.
+template <int Width, class T>
+MT_INLINE void pack(const Matrix<const T>& source, int64_t rows, int64_t depth, T* out) {
+  const int64_t whole = source.row == 1 || source.column == 1 ? rows / Width * Width : 0;
+  if (source.row == 1) {
+    for (int64_t k0 = 0; k0 < depth; k0 += kLinesTogether)
+      for (int64_t i0 = 0; i0 < whole; i0 += Width)
+        for (int64_t k = k0; k < std::min(depth, k0 + kLinesTogether); ++k)
+          std::memcpy(out + i0 * depth + k * Width, &source.at(i0, k), Width * sizeof(T));
+  } else {
+    constexpr int kFours = Width / 4 * 4;
+    for (int64_t i0 = 0; i0 < whole; i0 += Width) {
+      const T* from = &source.at(i0, 0);
+      T* to = out + i0 * depth;
       int64_t k0 = 0;
       for (; k0 + kTurned <= depth; k0 += kTurned)
-        for (int i = 0; i < whole; i += 4)
-          for (int64_t k = k0; k < k0 + kTurned; k += 4)
-            turn(from + i * source.row + k, source.row, width, factor, out + k * width + i);
-      for (int i = 0; i < width; ++i)
-        for (int64_t k = i < whole ? k0 : 0; k < depth; ++k) out[k * width + i] = factor * from[i * source.row + k];
-    } else {
-      for (int64_t k = 0; k < depth; ++k) {
-        const T* column = from + k * source.column;
-        for (int i = 0; i < count; ++i) out[k * width + i] = factor * column[i * source.row];
-        for (int i = count; i < width; ++i) out[k * width + i] = 0;
-      }
+        for (int i = 0; i < kFours; i += 4) {
+          for (int r = 0; r < 4; ++r) __builtin_prefetch(from + (i + r) * source.row + k0 + kAhead);
+          for (int64_t k = k0; k < k0 + kTurned; k += 4) turn(from + i * source.row + k, source.row, Width, to + k * Width + i);
+        }
+      for (int i = 0; i < Width; ++i)
+        for (int64_t k = i < kFours ? k0 : 0; k < depth; ++k) to[k * Width + i] = from[i * source.row + k];
     }
-    out += width * depth;
+  }
+  for (int64_t i0 = whole; i0 < rows; i0 += Width) {
+    const int count = int(std::min<int64_t>(Width, rows - i0));
+    T* to = out + i0 * depth;
+    for (int64_t k = 0; k < depth; ++k, to += Width) {
+      for (int i = 0; i < count; ++i) to[i] = source.at(i0 + i, k);
+      for (int i = count; i < Width; ++i) to[i] = 0;
+    }
   }
 }
 
@@ -114,6 +119,18 @@ MT_INLINE void pack(const Matrix<const T>& source, int64_t rows, int64_t depth, 
 #include "matmul_tile.inc"
 #undef MT_TILE
 #undef MT_TILE_TARGET
+
+// Memory for packed operands, in which no vector lies in two lines of the cache.
+template <class T>
+struct Panels {
+  static constexpr std::align_val_t kLine{64};
+  struct Delete {
+    void operator()(T* memory) const { ::operator delete[](memory, kLine); }
+  };
+  std::unique_ptr<T[], Delete> data;
+
+  explicit Panels(int64_t count) : data(static_cast<T*>(::operator new[](size_t(count) * sizeof(T), kLine, std::nothrow))) {}
+};
 
 // The second operand of a product: a matrix, or what packs itself, from the column `first` on.
 template <class T>
@@ -139,9 +156,9 @@ MT_INLINE int blocked(const Size& size, const Matrix<const T>& a, const Second<T
   const int64_t blocks = std::max<int64_t>(1, (size.n + columns / 3) / columns);
   const int64_t cols_block = (size.n + blocks * nr - 1) / (blocks * nr) * nr;
   const int64_t depth_block = std::min(kDepth, size.k);
-  std::unique_ptr<T[]> packed(new (std::nothrow) T[size_t((rows_block + cols_block) * depth_block)]);
-  if (!packed) return MT_ERROR_MEMORY;
-  T* const pa = packed.get();
+  const Panels<T> packed((rows_block + cols_block) * depth_block);
+  if (!packed.data) return MT_ERROR_MEMORY;
+  T* const pa = packed.data.get();
   T* const pb = pa + rows_block * depth_block;
   Pace pace;
   for (int64_t jc = 0; jc < size.n; jc += cols_block) {
@@ -152,15 +169,15 @@ MT_INLINE int blocked(const Size& size, const Matrix<const T>& a, const Second<T
       if (b.operand != nullptr) {
         if (int status = b.operand->pack(b.operand->data, kc, depth, b.first + jc, cols, nr, pb)) return status;
       } else {
-        pack<T>({&b.matrix.at(kc, jc), b.matrix.column, b.matrix.row}, cols, depth, nr, T(1), pb);
+        pack<nr, T>({&b.matrix.at(kc, jc), b.matrix.column, b.matrix.row}, cols, depth, pb);
       }
       for (int64_t ic = 0; ic < size.m; ic += rows_block) {
         const int64_t rows = std::min(rows_block, size.m - ic);
-        pack<T>({&a.at(ic, kc), a.row, a.column}, rows, depth, mr, T(alpha), pa);
+        pack<mr, T>({&a.at(ic, kc), a.row, a.column}, rows, depth, pa);
         for (int64_t j = 0; j < cols; j += nr)
           for (int64_t i = 0; i < rows; i += mr)
             TileT::run(depth, pa + i * depth, pb + j * depth, &c.at(ic + i, jc + j), c.row,
-                       std::min<int64_t>(mr, rows - i), std::min<int64_t>(nr, cols - j), from.at(ic + i, jc + j), from.row);
+                       std::min<int64_t>(mr, rows - i), std::min<int64_t>(nr, cols - j), from.at(ic + i, jc + j), from.row, T(alpha));
         if (pace.stops(rows * cols)) return MT_ERROR_INTERRUPTED;
       }
     }
