@@ -1,4 +1,4 @@
-"""CPU kernels against PyTorch's: 80 calls at the sizes of models, a process a side, pinned to the same cores.
+"""CPU kernels against PyTorch's: 80 calls at the sizes of models, some processes a side, pinned to the same cores.
 
 ``python -m benchmarks.kernel_times [TEXT] [--threads N]`` prints a line a pair, of those whose name has the text in it:
 microseconds of either, their ratio, and the geometric mean below. Data are the same numbers on both sides. With
@@ -8,6 +8,7 @@ microseconds of either, their ratio, and the geometric mean below. Data are the 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import math
 import statistics
@@ -16,20 +17,19 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.contestant import Contestant
 from benchmarks.report import Result, duration, mebibytes
-from benchmarks.timing import paired
 
 __all__ = ["PAIRS", "Pair", "results"]
 
 Call = Callable[[], object]
 Clock = Callable[[], int]  # nanoseconds
 Make = Callable[[Any], Call]  # of a module that is PyTorch, or like it
-TURN, ROUNDS = 0.003, 9  # seconds that a turn takes at least, and the turns of either side
+TURN = 0.003  # seconds that a turn takes at least
+PROCESSES, ROUNDS = 5, 3  # of either side, and the turns of each of its processes
 LARGE = 1 << 24
 HIDDEN, INNER, ROWS, WORDS = 768, 3072, 512, 30522  # BERT's, with four sentences of 128 words
 MEAN_LIMIT, LIMIT = 0.8, 1.5
@@ -264,17 +264,22 @@ def serve(module: str, threads: int) -> None:
 def compare(threads: int, pairs: Iterable[Pair]) -> Iterator[tuple[str, float, float]]:
     """Measures pairs with some number of threads: seconds of a call on both sides, of the turn of the median ratio.
 
-    Each side has a process, on the same cores: threads of one that wait, and spin, would have the other's time.
+    A side has some processes, all on the same cores. Where a process's memory lies decides how much of it a cache
+    holds, for as long as it lives: by twice, for calls whose data just fit.
     """
-    arguments = ("--threads", str(threads), "--serve")
-    with (
-        Contestant("benchmarks.kernel_times", *arguments, "mindtorch_v2", cores=threads) as ours,
-        Contestant("benchmarks.kernel_times", *arguments, "torch", cores=threads) as peer,
-    ):
+    arguments = ("benchmarks.kernel_times", "--threads", str(threads), "--serve")
+    with contextlib.ExitStack() as stack:
+        sides = [
+            [stack.enter_context(Contestant(*arguments, module, cores=threads)) for module in ("mindtorch_v2", "torch")]
+            for _ in range(PROCESSES)
+        ]
         for pair in pairs:
-            slowest = max(side.measure(pair.name) for side in (ours, peer))
-            turns = [partial(side.measure, pair.name) for side in (ours, peer)]
-            yield pair.name, *paired(ROUNDS if slowest < 0.05 else 5, *turns)
+            found = []
+            for ours, peer in sides:
+                for side in (ours, peer):
+                    side.measure(pair.name)
+                found += [(ours.measure(pair.name), peer.measure(pair.name)) for _ in range(ROUNDS)]
+            yield pair.name, *sorted(found, key=lambda each: each[0] / each[1])[len(found) // 2]
 
 
 def _memory(field: str) -> float:

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
@@ -22,7 +23,10 @@ namespace {
 constexpr int kMostThreads = 1024;
 constexpr int kPartsEach = 4;     // of a range, so that a thread that is slowed down leaves its share to the others
 constexpr int kMostShares = 64;   // of a range: threads beyond them begin with the share of another one
-constexpr int kSpins = 2000;      // looks for work, or for the end of it, before a thread sleeps: some ten microseconds
+// How long a thread looks for work, or for the end of it, before it sleeps: to be woken takes it longer than most work does, and it may
+// be woken on the core that its caller is on. OpenMP's threads look for some milliseconds.
+constexpr std::chrono::microseconds kAwake{1000};
+constexpr int kSpins = 32;        // between two looks at the clock
 
 inline void relax() {
 #if defined(__x86_64__)
@@ -30,6 +34,18 @@ inline void relax() {
 #elif defined(__aarch64__)
   __asm__ volatile("yield");
 #endif
+}
+
+// Waits without sleeping until `found()`, but no longer than kAwake.
+template <class F>
+void look_for(F&& found) {
+  const auto end = std::chrono::steady_clock::now() + kAwake;
+  do {
+    for (int i = 0; i < kSpins; ++i) {
+      if (found()) return;
+      relax();
+    }
+  } while (std::chrono::steady_clock::now() < end);
 }
 
 // A range that is being worked on, on its caller's stack: cut into parts, of which each thread has a share, as in the call before
@@ -92,7 +108,7 @@ class Pool {
     job->work(0);
     mine = nullptr;
     job_.store(nullptr);  // threads that wake up now come too late: or they are busy, and waited for
-    for (int i = 0; i < kSpins && busy_.load(std::memory_order_acquire) > 0; ++i) relax();
+    look_for([this] { return busy_.load(std::memory_order_acquire) == 0; });
     if (busy_.load() > 0) {
       std::unique_lock<std::mutex> guard(mutex_);
       waiting_.store(true);
@@ -120,7 +136,7 @@ class Pool {
 
   void serve(uint64_t seen, int place) {
     for (;;) {
-      for (int i = 0; i < kSpins && round_.load(std::memory_order_acquire) == seen; ++i) relax();
+      look_for([&] { return round_.load(std::memory_order_acquire) != seen; });
       if (round_.load() == seen) sleep(seen);
       seen = round_.load();
       busy_.fetch_add(1);
