@@ -10,6 +10,10 @@
 #include "half.h"
 #include "vmath.h"
 
+MT_EXPORT int mt_sqrt(const mt_tensor* self, const mt_tensor* out);
+MT_EXPORT int mt_rsqrt(const mt_tensor* self, const mt_tensor* out);
+MT_EXPORT int mt_square(const mt_tensor* self, const mt_tensor* out);
+
 namespace mt {
 namespace {
 
@@ -208,6 +212,21 @@ struct PowOfDouble {
   }
 };
 
+struct Cube {
+  explicit Cube(const double*) {}
+  template <class T>
+  MT_INLINE T operator()(T a, T) const {
+    return a * a * a;
+  }
+};
+struct InverseSquare {
+  explicit InverseSquare(const double*) {}
+  template <class T>
+  MT_INLINE T operator()(T a, T) const {
+    return T(1) / (a * a);
+  }
+};
+
 // Division rounded down, and towards 0; R rounds what comes before as the operands' dtype does.
 template <class R>
 struct FloorDivide {
@@ -380,6 +399,14 @@ MT_EXPORT int mt_pow_scalar(TENSOR_SCALAR) {
   if (out->dtype != MT_F32 && !mt::holds(out->dtype, number)) return MT_ERROR_OVERFLOW;
   number = mt::rounded_number(number, out->dtype);
   SCALAR_OPERANDS
+  // As PyTorch takes them, also where the general power of infinity and of -0 is another.
+  if (mt::is_floating(out->dtype)) {
+    if (number == 2) return mt_square(self, out);
+    if (number == 3) return mt::arithmetic<mt::Cube, 2, true>(operands);
+    if (number == -2 && (out->dtype == MT_F32 || out->dtype == MT_F64)) return mt::arithmetic<mt::InverseSquare, 2, true>(operands);
+    if (number == 0.5 && out->dtype != MT_F16) return mt_sqrt(self, out);
+    if (number == -0.5 && out->dtype != MT_F16) return mt_rsqrt(self, out);
+  }
   const double magnitude = std::abs(number);
   if (out->dtype == MT_F32 && double(float(number)) != number && (magnitude >= 0x1p24 || magnitude < 0x1p-126))
     return mt::arithmetic<mt::PowOfDouble, 2, true>(operands, &number);

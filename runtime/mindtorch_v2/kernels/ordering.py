@@ -13,6 +13,7 @@ from ._native import native
 from .reduction import wrap_dim
 
 _I64, _I32, _BOOL = (_core.dtypes[name] for name in ("int64", "int32", "bool"))
+_FEW = 8  # elements that others are compared with one by one
 
 
 def _ordered(self: Tensor, d: int, descending: bool, values: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
@@ -287,9 +288,12 @@ def unique_consecutive(
 # ---------------------------------------------------------------- places
 def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among others."""
+    wide = _core.common_dtype(elements, test_elements)
+    if test_elements.numel() <= _FEW:
+        alike: Tensor = (elements.to(wide).unsqueeze(-1) == test_elements.to(wide).flatten()).any(-1)
+        return alike.logical_not_() if invert else alike
     import numpy as np
 
-    wide = _core.common_dtype(elements, test_elements)
     found = np.isin(as_array(elements.to(wide)), as_array(test_elements.to(wide)), invert=invert)
     return moved(found, _BOOL)
 
