@@ -13,6 +13,7 @@
 MT_EXPORT int mt_sqrt(const mt_tensor* self, const mt_tensor* out);
 MT_EXPORT int mt_rsqrt(const mt_tensor* self, const mt_tensor* out);
 MT_EXPORT int mt_square(const mt_tensor* self, const mt_tensor* out);
+MT_EXPORT int mt_reciprocal(const mt_tensor* self, const mt_tensor* out);
 
 namespace mt {
 namespace {
@@ -219,13 +220,6 @@ struct Cube {
     return a * a * a;
   }
 };
-struct InverseSquare {
-  explicit InverseSquare(const double*) {}
-  template <class T>
-  MT_INLINE T operator()(T a, T) const {
-    return T(1) / (a * a);
-  }
-};
 
 // Division rounded down, and towards 0; R rounds what comes before as the operands' dtype does.
 template <class R>
@@ -403,7 +397,10 @@ MT_EXPORT int mt_pow_scalar(TENSOR_SCALAR) {
   if (mt::is_floating(out->dtype)) {
     if (number == 2) return mt_square(self, out);
     if (number == 3) return mt::arithmetic<mt::Cube, 2, true>(operands);
-    if (number == -2 && (out->dtype == MT_F32 || out->dtype == MT_F64)) return mt::arithmetic<mt::InverseSquare, 2, true>(operands);
+    if (number == -2 && out->dtype != MT_F16) {  // rounded in between
+      const int status = mt_square(self, out);
+      return status ? status : mt_reciprocal(out, out);
+    }
     if (number == 0.5 && out->dtype != MT_F16) return mt_sqrt(self, out);
     if (number == -0.5 && out->dtype != MT_F16) return mt_rsqrt(self, out);
   }
