@@ -222,38 +222,59 @@ struct Patches {
   }
 };
 
-// The convolution of one image's group with `filters`, added to `output`, or in its place where that is `fresh`.
+// A convolution that is one product an image and group, of filters packed once for all images.
 template <class T>
-int forward(const Geometry& g, const T* input, const T* filters, T* output, bool fresh) {
-  static const auto pack = PerIsa<Patches<T>, const void*, int64_t, int64_t, int64_t, int64_t, int, T*>::pick();
-  const Matrix<const T> weight{filters, g.channels * g.taps(), 1};
-  const Matrix<T> out{output, g.positions(), 1};
-  const Size size{g.filters, g.positions(), g.channels * g.taps()};
-  const Before<T> before = fresh ? Before<T>::zeros() : Before<T>::of(out);
-  if (g.is_pointwise()) return product<T>(size, weight, {input, g.positions(), 1}, out, 1, before);
-  Patches<T> patches;
-  if (!patches.take(g, input)) return MT_ERROR_MEMORY;
-  return product_of<T>(size, weight, {pack, &patches}, out, before);
-}
+struct Forward {
+  Geometry g;
+  std::unique_ptr<Packed<T>[]> filters;  // by group
+
+  // Takes in the filters of all groups, (groups, filters, channels * taps); false where there is no memory.
+  bool take(const Geometry& geometry, const T* weight) {
+    g = geometry;
+    filters.reset(new (std::nothrow) Packed<T>[size_t(g.groups)]);
+    if (!filters) return false;
+    const int64_t lines = g.channels * g.taps();
+    for (int64_t k = 0; k < g.groups; ++k) {
+      filters[size_t(k)] = Packed<T>({weight + k * g.filters * lines, lines, 1}, g.filters, lines);
+      if (filters[size_t(k)].data() == nullptr) return false;
+    }
+    return true;
+  }
+
+  // One image's group, added to `output`, or in its place where that is `fresh`.
+  int run(int64_t group, const T* input, T* output, bool fresh) const {
+    static const auto pack = PerIsa<Patches<T>, const void*, int64_t, int64_t, int64_t, int64_t, int, T*>::pick();
+    const Matrix<T> out{output, g.positions(), 1};
+    const Before<T> before = fresh ? Before<T>::zeros() : Before<T>::of(out);
+    Patches<T> patches;
+    if (!patches.take(g, input)) return MT_ERROR_MEMORY;
+    return product_of<T>({g.filters, g.positions(), g.channels * g.taps()}, filters[size_t(group)], {pack, &patches}, out, before);
+  }
+};
 
 // The gradient of the input of a convolution of step 1 is one itself: of the output's gradient with the filters turned round.
 template <class T>
-int input_gradient(const Geometry& g, T* input, const T* filters, const T* output, bool fresh) {
+bool take_turned(Forward<T>& forward, const Geometry& g, const T* weight) {
   Geometry turned = g;
   std::swap(turned.channels, turned.filters);
   std::swap(turned.size, turned.out);
   for (int d = 0; d < 3; ++d) turned.padding[d] = g.dilation[d] * (g.kernel[d] - 1) - g.padding[d];
-  const int64_t taps = g.taps();
-  std::unique_ptr<T[]> memory(new (std::nothrow) T[size_t(g.channels * g.filters * taps)]);
-  if (!memory) return MT_ERROR_MEMORY;
-  parallel(g.channels, rows_grain(g.filters * taps), [&](int64_t first, int64_t last) -> int {
-    for (int64_t c = first; c < last; ++c)
-      for (int64_t f = 0; f < g.filters; ++f)
-        for (int64_t tap = 0; tap < taps; ++tap)
-          memory[size_t((c * g.filters + f) * taps + tap)] = filters[(f * g.channels + c) * taps + taps - 1 - tap];
+  const int64_t taps = g.taps(), lines = g.channels * taps;
+  std::unique_ptr<T[]> memory(new (std::nothrow) T[size_t(g.groups * g.filters * lines)]);
+  if (!memory) return false;
+  parallel(g.groups * g.filters, rows_grain(lines), [&](int64_t first, int64_t last) -> int {
+    for (; first < last; ++first) {
+      const int64_t k = first / g.filters, f = first % g.filters;
+      const T* from = weight + first * lines;
+      for (int64_t c = 0; c < g.channels; ++c) {
+        T* to = memory.get() + ((k * g.channels + c) * g.filters + f) * taps;
+        for (int64_t tap = 0; tap < taps; ++tap) to[tap] = *from++;
+        std::reverse(to, to + taps);
+      }
+    }
     return MT_OK;
   });
-  return forward(turned, output, memory.get(), input, fresh);
+  return forward.take(turned, memory.get());
 }
 
 enum What : int64_t { kOutput, kInputGradient, kWeightGradient };
@@ -360,26 +381,50 @@ int group(const Geometry& g, What what, T* input, T* weight, T* output) {
   });
 }
 
+// One group of one image of a convolution whose patches are the input itself: its output, or the gradient of its input.
 template <class T>
-int one_group(const Geometry& g, What what, T* input, T* weight, T* output, bool fresh) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (what == kOutput) return forward(g, input, weight, output, fresh);
-    if (what == kInputGradient && g.turns()) return input_gradient(g, input, weight, output, fresh);
-  }
-  if (fresh) clear(g, what, input, weight, output);
-  return group(g, what, input, weight, output);
+int pointwise(const Geometry& g, What what, T* input, const T* weight, T* output, bool fresh) {
+  const int64_t positions = g.positions();
+  const Matrix<T> asked{what == kOutput ? output : input, positions, 1};
+  const Before<T> before = fresh ? Before<T>::zeros() : Before<T>::of(asked);
+  if (what == kOutput)
+    return product<T>({g.filters, positions, g.channels}, {weight, g.channels, 1}, {input, positions, 1}, asked, 1, before);
+  return product<T>({g.channels, positions, g.filters}, {weight, 1, g.channels}, {output, positions, 1}, asked, 1, before);
+}
+
+template <class T>
+int convolve_forward(const Geometry& g, What what, T* input, T* weight, T* output, bool fresh) {
+  Forward<T> forward;
+  if (what == kOutput ? !forward.take(g, weight) : !take_turned(forward, g, weight)) return MT_ERROR_MEMORY;
+  const int64_t inputs = g.channels * g.plane(), outputs = g.filters * g.positions(), pieces = g.batch * g.groups;
+  const int64_t grain = taken_whole(pieces) ? rows_grain(outputs * g.channels * g.taps()) : pieces;
+  return parallel(pieces, grain, [&](int64_t first, int64_t last) -> int {
+    for (; first < last; ++first) {
+      T* const in = input + first * inputs;
+      T* const out = output + first * outputs;
+      const int64_t k = first % g.groups;
+      if (int status = what == kOutput ? forward.run(k, in, out, fresh) : forward.run(k, out, in, fresh)) return status;
+    }
+    return MT_OK;
+  });
 }
 
 template <class T>
 int convolve(const Geometry& g, What what, void* input_, void* weight_, void* output_, bool fresh) {
   static const auto direct = PerIsa<Direct<T>, const Geometry*, What, T*, T*, T*>::pick();
   const int64_t positions = g.positions();
+  const bool few = g.channels <= kFewChannels && g.filters <= kFewChannels;
+  const bool forward = !few && !g.is_pointwise() && (what == kOutput || (what == kInputGradient && g.turns()));
+  if constexpr (std::is_floating_point_v<T>) {
+    if (forward) return convolve_forward(g, what, static_cast<T*>(input_), static_cast<T*>(weight_), static_cast<T*>(output_), fresh);
+  }
   const auto one = [&](int64_t image, int64_t k, bool first) -> int {
     T* input = static_cast<T*>(input_) + (image * g.groups + k) * g.channels * g.plane();
     T* weight = static_cast<T*>(weight_) + k * g.filters * g.channels * g.taps();
     T* output = static_cast<T*>(output_) + (image * g.groups + k) * g.filters * positions;
-    if (g.channels > kFewChannels || g.filters > kFewChannels) return one_group(g, what, input, weight, output, first);
+    if (!few && what != kWeightGradient && g.is_pointwise()) return pointwise(g, what, input, weight, output, first);
     if (first) clear(g, what, input, weight, output);
+    if (!few) return group(g, what, input, weight, output);
     for (int64_t f = 0; f < g.filters; ++f)
       for (int64_t c = 0; c < g.channels; ++c)
         direct(&g, what, input + c * g.plane(), weight + (f * g.channels + c) * g.taps(), output + f * positions);

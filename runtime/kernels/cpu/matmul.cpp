@@ -20,7 +20,8 @@ namespace {
 constexpr int64_t kDepth = 192;          // of the panels that a tile is computed from: one of b and one of a share an L1 cache
 constexpr int64_t kPanelBytes = 1 << 18; // of packed a: stays in the L2 cache
 constexpr int64_t kColumns = 1024;       // of packed b: half of a large L2 cache
-constexpr int64_t kNearColumns = 384;    // the same where a is a single block, read again for each: stays in the L2 cache
+constexpr int64_t kNearColumns = 384;    // the same where a is a single block, or packed already: stays in the L2 cache
+constexpr int64_t kMostPacked = 1 << 22; // elements of a that are packed before all else
 constexpr int64_t kTurned = 16;          // numbers of a line that are packed at a time: what one of the cache holds
 constexpr int64_t kAhead = 4 * kTurned;  // of a line that are asked for before it is their turn
 constexpr int64_t kLinesTogether = 8;    // that are packed side by side
@@ -120,18 +121,6 @@ MT_INLINE void pack(const Matrix<const T>& source, int64_t rows, int64_t depth, 
 #undef MT_TILE
 #undef MT_TILE_TARGET
 
-// Memory for packed operands, in which no vector lies in two lines of the cache.
-template <class T>
-struct Panels {
-  static constexpr std::align_val_t kLine{64};
-  struct Delete {
-    void operator()(T* memory) const { ::operator delete[](memory, kLine); }
-  };
-  std::unique_ptr<T[], Delete> data;
-
-  explicit Panels(int64_t count) : data(static_cast<T*>(::operator new[](size_t(count) * sizeof(T), kLine, std::nothrow))) {}
-};
-
 // The second operand of a product: a matrix, or what packs itself, from the column `first` on.
 template <class T>
 struct Second {
@@ -145,21 +134,42 @@ struct Second {
   }
 };
 
-// c += alpha * a @ b with c of contiguous rows. Goto's scheme: b packed by columns, a by rows, tile by tile.
+// The first operand: a matrix, and where it is packed already. Block after block of its depth, panel after panel.
+template <class T>
+struct First {
+  Matrix<const T> matrix;
+  const T* packed = nullptr;
+};
+
+// Packs the panels from `first` to `last` of an operand of size.m x size.k.
 template <class T, class TileT>
-MT_INLINE int blocked(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
+MT_INLINE int pack_panels(const Size& size, const Matrix<const T>& a, int64_t first, int64_t last, T* out) {
+  constexpr int mr = TileT::kRows;
+  const int64_t panels = (size.m + mr - 1) / mr;
+  for (int64_t kc = 0; kc < size.k; kc += kDepth) {
+    const int64_t depth = std::min(kDepth, size.k - kc);
+    pack<mr, T>({&a.at(first * mr, kc), a.row, a.column}, std::min(last * mr, size.m) - first * mr, depth,
+                out + panels * mr * kc + first * mr * depth);
+  }
+  return MT_OK;
+}
+
+// c = before + alpha * a @ b with c of contiguous rows. Goto's scheme: b packed by columns, a by rows, tile by tile.
+template <class T, class TileT>
+MT_INLINE int blocked(const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
   constexpr int mr = TileT::kRows, nr = TileT::kCols;
   const int64_t rows_max = std::max<int64_t>(mr, kPanelBytes / (kDepth * int64_t(sizeof(T))) / mr * mr);
   const int64_t rows_block = std::min(rows_max, (size.m + mr - 1) / mr * mr);
-  const int64_t columns = size.m <= rows_max ? kNearColumns : kColumns;
-  // Blocks of about as many, all alike: for each of them a is packed again.
+  const int64_t columns = size.m <= rows_max || a.packed != nullptr ? kNearColumns : kColumns;
+  // Blocks of about as many, all alike: for each of them a is packed again, where it is not yet.
   const int64_t blocks = std::max<int64_t>(1, (size.n + columns / 3) / columns);
   const int64_t cols_block = (size.n + blocks * nr - 1) / (blocks * nr) * nr;
   const int64_t depth_block = std::min(kDepth, size.k);
-  const Panels<T> packed((rows_block + cols_block) * depth_block);
+  const int64_t all_rows = (size.m + mr - 1) / mr * mr;
+  const Panels<T> packed(((a.packed == nullptr ? rows_block : 0) + cols_block) * depth_block);
   if (!packed.data) return MT_ERROR_MEMORY;
-  T* const pa = packed.data.get();
-  T* const pb = pa + rows_block * depth_block;
+  T* const pb = packed.data.get();
+  T* const room = pb + cols_block * depth_block;
   Pace pace;
   for (int64_t jc = 0; jc < size.n; jc += cols_block) {
     const int64_t cols = std::min(cols_block, size.n - jc);
@@ -173,7 +183,11 @@ MT_INLINE int blocked(const Size& size, const Matrix<const T>& a, const Second<T
       }
       for (int64_t ic = 0; ic < size.m; ic += rows_block) {
         const int64_t rows = std::min(rows_block, size.m - ic);
-        pack<mr, T>({&a.at(ic, kc), a.row, a.column}, rows, depth, pa);
+        const T* pa = a.packed + all_rows * kc + ic * depth;
+        if (a.packed == nullptr) {
+          pack<mr, T>({&a.matrix.at(ic, kc), a.matrix.row, a.matrix.column}, rows, depth, room);
+          pa = room;
+        }
         for (int64_t j = 0; j < cols; j += nr)
           for (int64_t i = 0; i < rows; i += mr)
             TileT::run(depth, pa + i * depth, pb + j * depth, &c.at(ic + i, jc + j), c.row,
@@ -185,31 +199,43 @@ MT_INLINE int blocked(const Size& size, const Matrix<const T>& a, const Second<T
   return MT_OK;
 }
 
+// What is compiled for each instruction set.
 template <class T>
 struct Product {
-  using Fn = int (*)(const Size&, const Matrix<const T>&, const Second<T>&, const Matrix<T>&, double, const Before<T>&);
+  using Fn = int (*)(const Size&, const First<T>&, const Second<T>&, const Matrix<T>&, double, const Before<T>&);
+  using Pack = int (*)(const Size&, const Matrix<const T>&, int64_t first, int64_t last, T* out);
+  Fn run;
+  Pack pack;
+  int rows;  // of a panel
 
-  static int base(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c, double alpha,
-                  const Before<T>& before) {
-    return blocked<T, TileBase<T, 16, 4, 2>>(size, a, b, c, alpha, before);
+#define MT_PRODUCT_FOR(name, target, Tile)                                                                                    \
+  target static int run_##name(const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha,     \
+                               const Before<T>& before) {                                                                     \
+    return blocked<T, Tile>(size, a, b, c, alpha, before);                                                                    \
+  }                                                                                                                           \
+  target static int pack_##name(const Size& size, const Matrix<const T>& a, int64_t first, int64_t last, T* out) {            \
+    return pack_panels<T, Tile>(size, a, first, last, out);                                                                   \
   }
-  MT_TARGET_AVX2 static int avx2(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c,
-                                 double alpha, const Before<T>& before) {
-    return blocked<T, TileAvx2<T, 32, 6, 2>>(size, a, b, c, alpha, before);
-  }
-  MT_TARGET_AVX512 static int avx512(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c,
-                                     double alpha, const Before<T>& before) {
-    return blocked<T, TileAvx512<T, 64, 12, 2>>(size, a, b, c, alpha, before);
-  }
-  static Fn pick() {
-    switch (isa()) {
-      case Isa::kAvx512:
-        return avx512;
-      case Isa::kAvx2:
-        return avx2;
-      default:
-        return base;
-    }
+  using Narrow = TileBase<T, 16, 4, 2>;
+  using Wide = TileAvx2<T, 32, 6, 2>;
+  using Widest = TileAvx512<T, 64, 12, 2>;
+  MT_PRODUCT_FOR(base, , Narrow)
+  MT_PRODUCT_FOR(avx2, MT_TARGET_AVX2, Wide)
+  MT_PRODUCT_FOR(avx512, MT_TARGET_AVX512, Widest)
+#undef MT_PRODUCT_FOR
+
+  static const Product& get() {
+    static const Product found = [] {
+      switch (isa()) {
+        case Isa::kAvx512:
+          return Product{run_avx512, pack_avx512, Widest::kRows};
+        case Isa::kAvx2:
+          return Product{run_avx2, pack_avx2, Wide::kRows};
+        default:
+          return Product{run_base, pack_base, Narrow::kRows};
+      }
+    }();
+    return found;
   }
 };
 
@@ -217,21 +243,46 @@ struct Product {
 constexpr int64_t kUnitColumns = 32, kUnitRows = 12;
 constexpr int64_t kThreaded = 1 << 20;  // multiplications that are worth threads
 
-// The product with a part of the result's columns, or of its rows where they are more, for each thread.
+// The product with a part of the result's columns for each thread.
 template <class T>
-int threaded(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
-  static const auto large = Product<T>::pick();
-  const bool by_columns = size.n >= size.m;
-  const int64_t whole = by_columns ? size.n : size.m;
-  const int64_t unit = by_columns ? kUnitColumns : kUnitRows, units = (whole + unit - 1) / unit;
+int by_columns(const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
+  const int64_t units = (size.n + kUnitColumns - 1) / kUnitColumns;
   const int64_t grain = size.m * size.n * size.k < kThreaded ? units : even_grain(units, 1);
   return parallel(units, grain, [&](int64_t first, int64_t last) -> int {
-    const int64_t from = first * unit, count = std::min(last * unit, whole) - from;
-    if (by_columns) return large({size.m, count, size.k}, a, b.from_column(from), {c.data + from, c.row, c.column}, alpha,
+    const int64_t from = first * kUnitColumns, count = std::min(last * kUnitColumns, size.n) - from;
+    return Product<T>::get().run({size.m, count, size.k}, a, b.from_column(from), {c.data + from, c.row, c.column}, alpha,
                                  {before.at(0, from), before.row});
-    const Matrix<const T> rows{a.data + from * a.row, a.row, a.column};
-    return large({count, size.n, size.k}, rows, b, {c.data + from * c.row, c.row, c.column}, alpha, {before.at(from, 0), before.row});
   });
+}
+
+// The same with a part of its rows, whose threads all pack b.
+template <class T>
+int by_rows(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
+  const int64_t units = (size.m + kUnitRows - 1) / kUnitRows;
+  return parallel(units, even_grain(units, 1), [&](int64_t first, int64_t last) -> int {
+    const int64_t from = first * kUnitRows, count = std::min(last * kUnitRows, size.m) - from;
+    return Product<T>::get().run({count, size.n, size.k}, {{a.data + from * a.row, a.row, a.column}}, b,
+                                 {c.data + from * c.row, c.row, c.column}, alpha, {before.at(from, 0), before.row});
+  });
+}
+
+template <class T>
+int threaded(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
+  if (size.m * size.n * size.k < kThreaded) return by_columns<T>(size, {a}, {b}, c, alpha, before);
+  const bool few_columns = size.n < 2 * kUnitColumns * threads();
+  if (few_columns && size.m > size.n && threads() > 1) return by_rows<T>(size, a, {b}, c, alpha, before);
+  if (threads() == 1 && size.n <= kNearColumns) return by_columns<T>(size, {a}, {b}, c, alpha, before);
+  // A part of the depth at a time, of which a is packed once for all columns.
+  const int64_t deep = std::max<int64_t>(1, kMostPacked / size.m / kDepth) * kDepth;
+  for (int64_t k = 0; k < size.k; k += deep) {
+    const int64_t depth = std::min(deep, size.k - k);
+    const Packed<T> packed({&a.at(0, k), a.row, a.column}, size.m, depth);
+    if (packed.data() == nullptr) return MT_ERROR_MEMORY;
+    const Second<T> rest{{b.data + k * b.row, b.row, b.column}};
+    const Before<T> from = k == 0 ? before : Before<T>::of(c);
+    if (int status = by_columns<T>({size.m, size.n, depth}, {{}, packed.data()}, rest, c, alpha, from)) return status;
+  }
+  return MT_OK;
 }
 
 // c = before, for products that add to it.
@@ -247,15 +298,29 @@ void begin(const Size& size, const Matrix<T>& c, const Before<T>& before) {
 }  // namespace
 
 template <class T>
-int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, const Matrix<T>& c, const Before<T>& before) {
-  return threaded<T>(size, a, {{}, &b}, c, 1, before);
+Packed<T>::Packed(const Matrix<const T>& a, int64_t rows, int64_t depth) {
+  const Product<T>& product = Product<T>::get();
+  const int64_t panels = (rows + product.rows - 1) / product.rows;
+  memory_ = Panels<T>(panels * product.rows * depth);
+  if (data() == nullptr) return;
+  parallel(panels, rows_grain(depth * product.rows), [&](int64_t first, int64_t last) -> int {
+    return product.pack({rows, 0, depth}, a, first, last, memory_.data.get());
+  });
 }
-template int product_of<float>(const Size&, const Matrix<const float>&, const Operand<float>&, const Matrix<float>&, const Before<float>&);
-template int product_of<double>(const Size&, const Matrix<const double>&, const Operand<double>&, const Matrix<double>&, const Before<double>&);
+
+template <class T>
+int product_of(const Size& size, const Packed<T>& a, const Operand<T>& b, const Matrix<T>& c, const Before<T>& before) {
+  return by_columns<T>(size, {{}, a.data()}, {{}, &b}, c, 1, before);
+}
+#define MT_PRODUCT_OF(T)    \
+  template class Packed<T>; \
+  template int product_of<T>(const Size&, const Packed<T>&, const Operand<T>&, const Matrix<T>&, const Before<T>&);
+MT_PRODUCT_OF(float)
+MT_PRODUCT_OF(double)
 
 template <class T>
 int blocked_product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c) {
-  return threaded<T>(size, a, {b}, c, 1, Before<T>::of(c));
+  return threaded<T>(size, a, b, c, 1, Before<T>::of(c));
 }
 template int blocked_product<float>(const Size&, const Matrix<const float>&, const Matrix<const float>&, const Matrix<float>&);
 template int blocked_product<double>(const Size&, const Matrix<const double>&, const Matrix<const double>&, const Matrix<double>&);
@@ -268,7 +333,7 @@ int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b
     if (size.m * size.n * size.k > kSmall) {
       // A single row or column meets each element of the matrix once: to pack it would take longer than the product.
       const bool by_row = size.m == 1 && (b.row == 1 || b.column == 1), by_column = size.n == 1 && (a.row == 1 || a.column == 1);
-      if (!by_row && !by_column) return threaded<T>(size, a, {b}, c, alpha, before);
+      if (!by_row && !by_column) return threaded<T>(size, a, b, c, alpha, before);
       begin(size, c, before);
       if (by_row) return row_product<T>(size.k, size.n, a.data, a.column, b, c.data, 1, alpha);
       return row_product<T>(size.k, size.m, b.data, b.row, {a.data, a.column, a.row}, c.data, c.row, alpha);

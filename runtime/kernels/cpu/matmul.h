@@ -1,6 +1,9 @@
 // The blocked product of two matrices, for kernels that come down to one.
 #pragma once
 
+#include <memory>
+#include <new>
+
 #include "tensor.h"
 
 namespace mt {
@@ -35,9 +38,35 @@ struct Operand {
   const void* data;
 };
 
+// Memory for packed operands, in which no vector lies in two lines of the cache.
+template <class T>
+struct Panels {
+  static constexpr std::align_val_t kLine{64};
+  struct Delete {
+    void operator()(T* memory) const { ::operator delete[](memory, kLine); }
+  };
+  std::unique_ptr<T[], Delete> data;
+
+  Panels() = default;
+  explicit Panels(int64_t count) : data(static_cast<T*>(::operator new[](size_t(count) * sizeof(T), kLine, std::nothrow))) {}
+};
+
+// The first operand of products, float or double, packed once for all of them by all threads: no data where there is no memory. Defined
+// in matmul.cpp.
+template <class T>
+class Packed {
+ public:
+  Packed() = default;
+  Packed(const Matrix<const T>& a, int64_t rows, int64_t depth);
+  const T* data() const { return memory_.data.get(); }
+
+ private:
+  Panels<T> memory_;
+};
+
 // c = before + a @ b, for float and double. Defined in matmul.cpp.
 template <class T>
-int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, const Matrix<T>& c, const Before<T>& before);
+int product_of(const Size& size, const Packed<T>& a, const Operand<T>& b, const Matrix<T>& c, const Before<T>& before);
 
 // c += a @ b, for float and double: an element's sum has the same order whichever part of the result it is computed in, which
 // that of `product` has not, whose order for small results is another. Defined in matmul.cpp.
