@@ -13,6 +13,8 @@ namespace mt {
 namespace {
 
 constexpr int64_t kColumnBytes = 1 << 20;  // of the matrix of patches: what stays in the L2 cache
+constexpr int64_t kTurned = 16;            // filters and channels that change places together
+constexpr int64_t kPartial = 1 << 20;      // elements of gradients of filters that images have one each of
 constexpr int64_t kFewChannels = 2;        // outputs of a group for which a product's tile would be mostly empty
 
 struct Geometry {
@@ -262,15 +264,16 @@ bool take_turned(Forward<T>& forward, const Geometry& g, const T* weight) {
   const int64_t taps = g.taps(), lines = g.channels * taps;
   std::unique_ptr<T[]> memory(new (std::nothrow) T[size_t(g.groups * g.filters * lines)]);
   if (!memory) return false;
-  parallel(g.groups * g.filters, rows_grain(lines), [&](int64_t first, int64_t last) -> int {
+  const int64_t some = (g.filters + kTurned - 1) / kTurned;  // squares of filters and channels, as either's lie apart in one of both
+  parallel(g.groups * some, rows_grain(lines * kTurned), [&](int64_t first, int64_t last) -> int {
     for (; first < last; ++first) {
-      const int64_t k = first / g.filters, f = first % g.filters;
-      const T* from = weight + first * lines;
-      for (int64_t c = 0; c < g.channels; ++c) {
-        T* to = memory.get() + ((k * g.channels + c) * g.filters + f) * taps;
-        for (int64_t tap = 0; tap < taps; ++tap) to[tap] = *from++;
-        std::reverse(to, to + taps);
-      }
+      const int64_t k = first / some, begin = first % some * kTurned, end = std::min(begin + kTurned, g.filters);
+      for (int64_t c0 = 0; c0 < g.channels; c0 += kTurned)
+        for (int64_t f = begin; f < end; ++f)
+          for (int64_t c = c0; c < std::min(c0 + kTurned, g.channels); ++c) {
+            const T* from = weight + ((k * g.filters + f) * g.channels + c) * taps;
+            std::reverse_copy(from, from + taps, memory.get() + ((k * g.channels + c) * g.filters + f) * taps);
+          }
     }
     return MT_OK;
   });
@@ -409,6 +412,31 @@ int convolve_forward(const Geometry& g, What what, T* input, T* weight, T* outpu
   });
 }
 
+// The gradient of filters, which all images add to: images side by side, each with one of its own, and then these in their order.
+template <class T>
+int filters_gradient(const Geometry& g, T* input, T* weight, T* output, bool fresh) {
+  const int64_t inputs = g.channels * g.plane(), outputs = g.filters * g.positions(), weights = g.filters * g.channels * g.taps();
+  std::unique_ptr<T[]> memory(new (std::nothrow) T[size_t(g.batch * g.groups * weights)]);
+  if (!memory) return MT_ERROR_MEMORY;
+  const int64_t pieces = g.batch * g.groups;
+  const int status = parallel(pieces, taken_whole(pieces) ? 1 : pieces, [&](int64_t first, int64_t last) -> int {
+    for (; first < last; ++first) {
+      T* const own = memory.get() + first * weights;
+      std::fill_n(own, weights, T(0));
+      if (int found = group(g, kWeightGradient, input + first * inputs, own, output + first * outputs)) return found;
+    }
+    return MT_OK;
+  });
+  if (status) return status;
+  return parallel(g.groups * weights, kGrain, [&](int64_t first, int64_t last) -> int {
+    for (int64_t image = 0; image < g.batch; ++image) {
+      const T* from = memory.get() + image * g.groups * weights;
+      for (int64_t i = first; i < last; ++i) weight[i] = fresh && image == 0 ? from[i] : wrap_add(weight[i], from[i]);
+    }
+    return MT_OK;
+  });
+}
+
 template <class T>
 int convolve(const Geometry& g, What what, void* input_, void* weight_, void* output_, bool fresh) {
   static const auto direct = PerIsa<Direct<T>, const Geometry*, What, T*, T*, T*>::pick();
@@ -418,6 +446,9 @@ int convolve(const Geometry& g, What what, void* input_, void* weight_, void* ou
   if constexpr (std::is_floating_point_v<T>) {
     if (forward) return convolve_forward(g, what, static_cast<T*>(input_), static_cast<T*>(weight_), static_cast<T*>(output_), fresh);
   }
+  const int64_t partial = g.batch * g.groups * g.filters * g.channels * g.taps();
+  if (what == kWeightGradient && !few && g.batch > 1 && partial <= kPartial)
+    return filters_gradient(g, static_cast<T*>(input_), static_cast<T*>(weight_), static_cast<T*>(output_), fresh);
   const auto one = [&](int64_t image, int64_t k, bool first) -> int {
     T* input = static_cast<T*>(input_) + (image * g.groups + k) * g.channels * g.plane();
     T* weight = static_cast<T*>(weight_) + k * g.filters * g.channels * g.taps();
