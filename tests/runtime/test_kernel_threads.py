@@ -89,6 +89,7 @@ def calls() -> dict[str, Call]:
         "places in columns": lambda: torch.stack([x.argmax(0), x.t().argmin(1)]),
         "product": lambda: x @ x.t(),
         "tall product": lambda: x.t() @ x[:, :50],
+        "product and a row": both_ways(torch.nn.functional.linear, x, torch.randn(900, 1100), torch.randn(900)),
         "batches": lambda: heads @ heads.transpose(2, 3),
         "convolution": of_convolution(2),
         "convolution of one image": of_convolution(1),
@@ -96,6 +97,12 @@ def calls() -> dict[str, Call]:
         "convolution in groups": of_convolution(1, groups=4),
         "convolution of each channel": both_ways(
             lambda x, w: functional.conv2d(x, w, groups=8), image[:1], torch.randn(8, 1, 5, 5)
+        ),
+        "convolution of small images": both_ways(
+            lambda x, w: functional.conv2d(x, w, padding=1), torch.randn(9, 8, 7, 7), filters
+        ),
+        "convolution of small images in groups": both_ways(
+            lambda x, w: functional.conv2d(x, w, stride=2, padding=1, groups=2), torch.randn(5, 8, 9, 9), filters[:, :4]
         ),
         "pooling": both_ways(lambda x: functional.max_pool2d(x, 3, 2, 1), image[:1]),
         "pooling of one map": lambda: functional.max_pool2d(x[None], 3),

@@ -13,7 +13,7 @@ namespace mt {
 namespace {
 
 constexpr int64_t kColumnBytes = 1 << 20;  // of the matrix of patches: what stays in the L2 cache
-constexpr int64_t kTurned = 16;            // filters and channels that change places together
+constexpr int64_t kTogether = 768;         // columns of a product for which images are taken together
 constexpr int64_t kPartial = 1 << 20;      // elements of gradients of filters that images have one each of
 constexpr int64_t kFewChannels = 2;        // outputs of a group for which a product's tile would be mostly empty
 
@@ -106,23 +106,23 @@ struct Scatter {
   }
 };
 
-// The patches of a group's channels as the second operand of a product that packs itself: from a copy of the channels with their
+// The patches of a group's channels in some images, one after the other, as the second operand of a product that packs itself: from a copy of the channels with their
 // padding, so that every element is there, and with what a step skips apart, so that a line of a panel is a few runs of memory.
 template <class T>
 struct Patches {
   static constexpr int kWidest = 32;  // of panels
   const Geometry* g;
   int64_t lines, extent[3];     // of the matrix; of a channel with its padding, whose rows are `phases` of `extent[2]`
+  int64_t image;                // elements of one in the copy
   std::unique_ptr<T[]> copy;    // and kWidest elements more, as a run is read by the whole width
   std::unique_ptr<int64_t[]> shifts;  // of each line: where its tap is in the copy
 
   int64_t row() const { return g->stride[2] * extent[2]; }
 
-  // One row of a channel with its padding.
-  void copy_row(int64_t at, const T* input) {
+  // One row of an image's channels, with their padding.
+  void copy_row(int64_t at, const T* input, T* to) {
     const int64_t y = at % extent[1] - g->padding[1], z = at / extent[1] % extent[0] - g->padding[0];
     const int64_t c = at / extent[1] / extent[0], step = g->stride[2], left = g->padding[2];
-    T* to = copy.get() + at * row();
     std::fill_n(to, row(), T(0));
     if (y < 0 || y >= g->size[1] || z < 0 || z >= g->size[0]) return;
     input += ((c * g->size[0] + z) * g->size[1] + y) * g->size[2];
@@ -136,21 +136,22 @@ struct Patches {
     }
   }
 
-  // Takes the channels in; false where there is no memory.
-  bool take(const Geometry& geometry, const T* input) {
+  // Takes the channels of images in, which are `apart`; false where there is no memory.
+  bool take(const Geometry& geometry, const T* input, int64_t images, int64_t apart) {
     g = &geometry;
     lines = g->channels * g->taps();
     for (int d = 0; d < 3; ++d) extent[d] = g->size[d] + 2 * g->padding[d];
     const int64_t step = g->stride[2];
     extent[2] = up(extent[2], step);
     const int64_t plane = extent[0] * extent[1] * row();
-    const int64_t total = g->channels * plane;
+    image = g->channels * plane;
+    const int64_t total = images * image, rows = image / row();
     copy.reset(new (std::nothrow) T[size_t(total + kWidest)]);
     shifts.reset(new (std::nothrow) int64_t[size_t(lines)]);
     if (!copy || !shifts) return false;
     std::fill_n(copy.get() + total, kWidest, T(0));
-    parallel(total / row(), rows_grain(row()), [&](int64_t first, int64_t last) -> int {
-      for (; first < last; ++first) copy_row(first, input);
+    parallel(images * rows, rows_grain(row()), [&](int64_t first, int64_t last) -> int {
+      for (; first < last; ++first) copy_row(first % rows, input + first / rows * apart, copy.get() + first * row());
       return MT_OK;
     });
     for (int64_t line = 0; line < lines; ++line) {
@@ -167,14 +168,17 @@ struct Patches {
     int64_t from;
   };
 
-  // The runs of the output's rows in a panel of columns from `column` on.
-  MT_INLINE int runs_of(int64_t column, int count, Run* runs) const {
+  // Columns of an image, filled up, so that no panel is of two.
+  int64_t columns() const { return up(g->positions(), kUnitColumns) * kUnitColumns; }
+
+  // The runs of the output's rows in a panel of `count` columns of an image from `column` on.
+  MT_INLINE int runs_of(int64_t image_at, int64_t column, int count, Run* runs) const {
     int found = 0;
     for (int at = 0; at < count;) {
       const int64_t line = (column + at) / g->out[2], x = (column + at) % g->out[2];
       const int64_t z = line / g->out[1] * g->stride[0], y = line % g->out[1] * g->stride[1];
       const int length = int(std::min<int64_t>(count - at, g->out[2] - x));
-      runs[found++] = {at, length, (z * extent[1] + y) * row() + x};
+      runs[found++] = {at, length, image_at * image + (z * extent[1] + y) * row() + x};
       at += length;
     }
     return found;
@@ -201,8 +205,10 @@ struct Patches {
     const Patches& p = *static_cast<const Patches*>(data);
     Run runs[kWidest];
     for (int64_t j = 0; j < columns; j += width, out += depth * width) {
-      const int count = int(std::min<int64_t>(width, columns - j));
-      const int found = p.runs_of(column + j, count, runs);
+      const int64_t at = (column + j) % p.columns();
+      const int count = int(std::min<int64_t>(width, p.g->positions() - at));
+      if (count <= 0) continue;  // nobody reads it
+      const int found = p.runs_of((column + j) / p.columns(), at, count, runs);
       switch (width) {
         case 4:
           p.template panel<4>(first, depth, runs, found, count, out);
@@ -224,61 +230,78 @@ struct Patches {
   }
 };
 
-// A convolution that is one product an image and group, of filters packed once for all images.
+// Filters as rows of the convolution that gives the gradient of the input: turned round, with filters and channels changed.
+template <class T>
+struct Turned {
+  const Geometry* g;
+  const T* weight;  // of a group
+
+  static void pack(const void* data, int64_t row, int64_t rows, int64_t from, int64_t depth, int width, T* out) {
+    const Turned& t = *static_cast<const Turned*>(data);
+    const int64_t taps = t.g->taps();
+    for (int64_t k = 0; k < depth; ++k, out += width) {
+      const int64_t filter = (from + k) / taps, tap = taps - 1 - (from + k) % taps;
+      const T* in = t.weight + (filter * t.g->channels + row) * taps + tap;
+      for (int64_t i = 0; i < rows; ++i) out[i] = in[i * taps];
+      for (int64_t i = rows; i < width; ++i) out[i] = 0;
+    }
+  }
+};
+
+// A convolution that is one product for some images of a group, of filters packed once for all images.
 template <class T>
 struct Forward {
   Geometry g;
   std::unique_ptr<Packed<T>[]> filters;  // by group
+  int64_t together = 1;                  // images of a product: enough for what reading the filters takes
 
   // Takes in the filters of all groups, (groups, filters, channels * taps); false where there is no memory.
   bool take(const Geometry& geometry, const T* weight) {
     g = geometry;
+    return take_each(weight, g.channels * g.taps(), [&](const T* of_group, int64_t lines) -> Packed<T> {
+      return {Matrix<const T>{of_group, lines, 1}, g.filters, lines};
+    });
+  }
+
+  // The gradient of the input of a convolution of step 1 is one itself, of the output's gradient.
+  bool take_turned(const Geometry& geometry, const T* weight) {
+    g = geometry;
+    std::swap(g.channels, g.filters);
+    std::swap(g.size, g.out);
+    for (int d = 0; d < 3; ++d) g.padding[d] = g.dilation[d] * (g.kernel[d] - 1) - geometry.padding[d];
+    return take_each(weight, g.channels * g.taps(), [&](const T* of_group, int64_t lines) -> Packed<T> {
+      const Turned<T> turned{&geometry, of_group};
+      return {Rows<T>{Turned<T>::pack, &turned}, g.filters, lines};
+    });
+  }
+
+  // Images [first, last) of a group, added to `output`, or in its place where that is `fresh`; both are those of the first image.
+  int run(int64_t group, int64_t first, int64_t last, const T* input, T* output, bool fresh) const {
+    static const auto pack = PerIsa<Patches<T>, const void*, int64_t, int64_t, int64_t, int64_t, int, T*>::pick();
+    const int64_t inputs = g.channels * g.plane(), outputs = g.filters * g.positions(), images = last - first;
+    Patches<T> patches;
+    if (!patches.take(g, input + (first * g.groups + group) * inputs, images, g.groups * inputs)) return MT_ERROR_MEMORY;
+    const Matrix<T> out{output + (first * g.groups + group) * outputs, g.positions(), 1};
+    const Size size{g.filters, images * patches.columns(), g.channels * g.taps()};
+    return product_of<T>(size, filters[size_t(group)], {pack, &patches}, out, {patches.columns(), g.positions(), g.groups * outputs}, fresh);
+  }
+
+  int64_t chunks() const { return up(g.batch, together); }
+
+ private:
+  template <class Take>
+  bool take_each(const T* weight, int64_t lines, Take&& one) {
+    const int64_t columns = up(g.positions(), kUnitColumns) * kUnitColumns;
+    together = up(g.batch, up(g.batch, std::max<int64_t>(1, kTogether / columns)));
     filters.reset(new (std::nothrow) Packed<T>[size_t(g.groups)]);
     if (!filters) return false;
-    const int64_t lines = g.channels * g.taps();
     for (int64_t k = 0; k < g.groups; ++k) {
-      filters[size_t(k)] = Packed<T>({weight + k * g.filters * lines, lines, 1}, g.filters, lines);
+      filters[size_t(k)] = one(weight + k * g.filters * lines, lines);
       if (filters[size_t(k)].data() == nullptr) return false;
     }
     return true;
   }
-
-  // One image's group, added to `output`, or in its place where that is `fresh`.
-  int run(int64_t group, const T* input, T* output, bool fresh) const {
-    static const auto pack = PerIsa<Patches<T>, const void*, int64_t, int64_t, int64_t, int64_t, int, T*>::pick();
-    const Matrix<T> out{output, g.positions(), 1};
-    const Before<T> before = fresh ? Before<T>::zeros() : Before<T>::of(out);
-    Patches<T> patches;
-    if (!patches.take(g, input)) return MT_ERROR_MEMORY;
-    return product_of<T>({g.filters, g.positions(), g.channels * g.taps()}, filters[size_t(group)], {pack, &patches}, out, before);
-  }
 };
-
-// The gradient of the input of a convolution of step 1 is one itself: of the output's gradient with the filters turned round.
-template <class T>
-bool take_turned(Forward<T>& forward, const Geometry& g, const T* weight) {
-  Geometry turned = g;
-  std::swap(turned.channels, turned.filters);
-  std::swap(turned.size, turned.out);
-  for (int d = 0; d < 3; ++d) turned.padding[d] = g.dilation[d] * (g.kernel[d] - 1) - g.padding[d];
-  const int64_t taps = g.taps(), lines = g.channels * taps;
-  std::unique_ptr<T[]> memory(new (std::nothrow) T[size_t(g.groups * g.filters * lines)]);
-  if (!memory) return false;
-  const int64_t some = (g.filters + kTurned - 1) / kTurned;  // squares of filters and channels, as either's lie apart in one of both
-  parallel(g.groups * some, rows_grain(lines * kTurned), [&](int64_t first, int64_t last) -> int {
-    for (; first < last; ++first) {
-      const int64_t k = first / some, begin = first % some * kTurned, end = std::min(begin + kTurned, g.filters);
-      for (int64_t c0 = 0; c0 < g.channels; c0 += kTurned)
-        for (int64_t f = begin; f < end; ++f)
-          for (int64_t c = c0; c < std::min(c0 + kTurned, g.channels); ++c) {
-            const T* from = weight + ((k * g.filters + f) * g.channels + c) * taps;
-            std::reverse_copy(from, from + taps, memory.get() + ((k * g.channels + c) * g.filters + f) * taps);
-          }
-    }
-    return MT_OK;
-  });
-  return forward.take(turned, memory.get());
-}
 
 enum What : int64_t { kOutput, kInputGradient, kWeightGradient };
 
@@ -398,15 +421,14 @@ int pointwise(const Geometry& g, What what, T* input, const T* weight, T* output
 template <class T>
 int convolve_forward(const Geometry& g, What what, T* input, T* weight, T* output, bool fresh) {
   Forward<T> forward;
-  if (what == kOutput ? !forward.take(g, weight) : !take_turned(forward, g, weight)) return MT_ERROR_MEMORY;
-  const int64_t inputs = g.channels * g.plane(), outputs = g.filters * g.positions(), pieces = g.batch * g.groups;
-  const int64_t grain = taken_whole(pieces) ? rows_grain(outputs * g.channels * g.taps()) : pieces;
-  return parallel(pieces, grain, [&](int64_t first, int64_t last) -> int {
+  if (what == kOutput ? !forward.take(g, weight) : !forward.take_turned(g, weight)) return MT_ERROR_MEMORY;
+  T* const from = what == kOutput ? input : output;
+  T* const to = what == kOutput ? output : input;
+  const int64_t pieces = forward.chunks() * g.groups, cost = g.filters * g.positions() * g.channels * g.taps() * forward.together;
+  return parallel(pieces, taken_whole(pieces) ? rows_grain(cost) : pieces, [&](int64_t first, int64_t last) -> int {
     for (; first < last; ++first) {
-      T* const in = input + first * inputs;
-      T* const out = output + first * outputs;
-      const int64_t k = first % g.groups;
-      if (int status = what == kOutput ? forward.run(k, in, out, fresh) : forward.run(k, out, in, fresh)) return status;
+      const int64_t image = first / g.groups * forward.together, end = std::min(image + forward.together, g.batch);
+      if (int status = forward.run(first % g.groups, image, end, from, to, fresh)) return status;
     }
     return MT_OK;
   });

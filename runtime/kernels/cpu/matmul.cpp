@@ -121,17 +121,17 @@ MT_INLINE void pack(const Matrix<const T>& source, int64_t rows, int64_t depth, 
 #undef MT_TILE
 #undef MT_TILE_TARGET
 
-// The second operand of a product: a matrix, or what packs itself, from the column `first` on.
+// The second operand of a product: a matrix, or what packs itself.
 template <class T>
 struct Second {
   Matrix<const T> matrix;
   const Operand<T>* operand = nullptr;
-  int64_t first = 0;
+};
 
-  Second from_column(int64_t column) const {
-    if (operand != nullptr) return {matrix, operand, first + column};
-    return {{matrix.data + column * matrix.column, matrix.row, matrix.column}};
-  }
+// The part of a result's columns that a thread computes.
+struct Columns {
+  int64_t first, last;
+  Blocks blocks = {};
 };
 
 // The first operand: a matrix, and where it is packed already. Block after block of its depth, panel after panel.
@@ -154,16 +154,17 @@ MT_INLINE int pack_panels(const Size& size, const Matrix<const T>& a, int64_t fi
   return MT_OK;
 }
 
-// c = before + alpha * a @ b with c of contiguous rows. Goto's scheme: b packed by columns, a by rows, tile by tile.
+// c = before + alpha * a @ b, some columns of it, with c of contiguous rows. Goto's scheme: b packed by columns, a by rows, tile by tile.
 template <class T, class TileT>
-MT_INLINE int blocked(const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
+MT_INLINE int blocked(const Size& size, const Columns& part, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha,
+                      const Before<T>& before) {
   constexpr int mr = TileT::kRows, nr = TileT::kCols;
   const int64_t rows_max = std::max<int64_t>(mr, kPanelBytes / (kDepth * int64_t(sizeof(T))) / mr * mr);
   const int64_t rows_block = std::min(rows_max, (size.m + mr - 1) / mr * mr);
   const int64_t columns = size.m <= rows_max || a.packed != nullptr ? kNearColumns : kColumns;
   // Blocks of about as many, all alike: for each of them a is packed again, where it is not yet.
-  const int64_t blocks = std::max<int64_t>(1, (size.n + columns / 3) / columns);
-  const int64_t cols_block = (size.n + blocks * nr - 1) / (blocks * nr) * nr;
+  const int64_t wanted = part.last - part.first, blocks = std::max<int64_t>(1, (wanted + columns / 3) / columns);
+  const int64_t cols_block = (wanted + blocks * nr - 1) / (blocks * nr) * nr;
   const int64_t depth_block = std::min(kDepth, size.k);
   const int64_t all_rows = (size.m + mr - 1) / mr * mr;
   const Panels<T> packed(((a.packed == nullptr ? rows_block : 0) + cols_block) * depth_block);
@@ -171,27 +172,30 @@ MT_INLINE int blocked(const Size& size, const First<T>& a, const Second<T>& b, c
   T* const pb = packed.data.get();
   T* const room = pb + cols_block * depth_block;
   Pace pace;
-  for (int64_t jc = 0; jc < size.n; jc += cols_block) {
-    const int64_t cols = std::min(cols_block, size.n - jc);
+  for (int64_t jc = part.first; jc < part.last; jc += cols_block) {
+    const int64_t cols = std::min(cols_block, part.last - jc);
     for (int64_t kc = 0; kc < size.k; kc += depth_block) {
       const int64_t depth = std::min(depth_block, size.k - kc);
       const Before<T> from = kc == 0 ? before : Before<T>::of(c);
       if (b.operand != nullptr) {
-        if (int status = b.operand->pack(b.operand->data, kc, depth, b.first + jc, cols, nr, pb)) return status;
+        if (int status = b.operand->pack(b.operand->data, kc, depth, jc, cols, nr, pb)) return status;
       } else {
         pack<nr, T>({&b.matrix.at(kc, jc), b.matrix.column, b.matrix.row}, cols, depth, pb);
       }
       for (int64_t ic = 0; ic < size.m; ic += rows_block) {
         const int64_t rows = std::min(rows_block, size.m - ic);
-        const T* pa = a.packed + all_rows * kc + ic * depth;
+        const T* pa = room;
         if (a.packed == nullptr) {
           pack<mr, T>({&a.matrix.at(ic, kc), a.matrix.row, a.matrix.column}, rows, depth, room);
-          pa = room;
+        } else {
+          pa = a.packed + all_rows * kc + ic * depth;
         }
-        for (int64_t j = 0; j < cols; j += nr)
-          for (int64_t i = 0; i < rows; i += mr)
-            TileT::run(depth, pa + i * depth, pb + j * depth, &c.at(ic + i, jc + j), c.row,
-                       std::min<int64_t>(mr, rows - i), std::min<int64_t>(nr, cols - j), from.at(ic + i, jc + j), from.row, T(alpha));
+        for (int64_t j = 0; j < cols; j += nr) {
+          const int64_t count = std::min({int64_t(nr), cols - j, part.blocks.left(jc + j)}), at = part.blocks.offset(jc + j);
+          for (int64_t i = 0; i < rows && count > 0; i += mr)
+            TileT::run(depth, pa + i * depth, pb + j * depth, &c.at(ic + i, at), c.row, std::min<int64_t>(mr, rows - i), count,
+                       from.at(ic + i, at), from.row, T(alpha));
+        }
         if (pace.stops(rows * cols)) return MT_ERROR_INTERRUPTED;
       }
     }
@@ -202,16 +206,16 @@ MT_INLINE int blocked(const Size& size, const First<T>& a, const Second<T>& b, c
 // What is compiled for each instruction set.
 template <class T>
 struct Product {
-  using Fn = int (*)(const Size&, const First<T>&, const Second<T>&, const Matrix<T>&, double, const Before<T>&);
+  using Fn = int (*)(const Size&, const Columns&, const First<T>&, const Second<T>&, const Matrix<T>&, double, const Before<T>&);
   using Pack = int (*)(const Size&, const Matrix<const T>&, int64_t first, int64_t last, T* out);
   Fn run;
   Pack pack;
   int rows;  // of a panel
 
 #define MT_PRODUCT_FOR(name, target, Tile)                                                                                    \
-  target static int run_##name(const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha,     \
-                               const Before<T>& before) {                                                                     \
-    return blocked<T, Tile>(size, a, b, c, alpha, before);                                                                    \
+  target static int run_##name(const Size& size, const Columns& part, const First<T>& a, const Second<T>& b,                  \
+                               const Matrix<T>& c, double alpha, const Before<T>& before) {                                   \
+    return blocked<T, Tile>(size, part, a, b, c, alpha, before);                                                              \
   }                                                                                                                           \
   target static int pack_##name(const Size& size, const Matrix<const T>& a, int64_t first, int64_t last, T* out) {            \
     return pack_panels<T, Tile>(size, a, first, last, out);                                                                   \
@@ -239,19 +243,17 @@ struct Product {
   }
 };
 
-// Columns and rows that a part of a result is made of: multiples of every tile's, so that no tile is cut.
-constexpr int64_t kUnitColumns = 32, kUnitRows = 12;
+constexpr int64_t kUnitRows = 12;  // that a part of a result is made of, as of `kUnitColumns`
 constexpr int64_t kThreaded = 1 << 20;  // multiplications that are worth threads
 
 // The product with a part of the result's columns for each thread.
 template <class T>
-int by_columns(const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
+int by_columns(const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before,
+               const Blocks& blocks = {}) {
   const int64_t units = (size.n + kUnitColumns - 1) / kUnitColumns;
   const int64_t grain = size.m * size.n * size.k < kThreaded ? units : even_grain(units, 1);
   return parallel(units, grain, [&](int64_t first, int64_t last) -> int {
-    const int64_t from = first * kUnitColumns, count = std::min(last * kUnitColumns, size.n) - from;
-    return Product<T>::get().run({size.m, count, size.k}, a, b.from_column(from), {c.data + from, c.row, c.column}, alpha,
-                                 {before.at(0, from), before.row});
+    return Product<T>::get().run(size, {first * kUnitColumns, std::min(last * kUnitColumns, size.n), blocks}, a, b, c, alpha, before);
   });
 }
 
@@ -261,7 +263,7 @@ int by_rows(const Size& size, const Matrix<const T>& a, const Second<T>& b, cons
   const int64_t units = (size.m + kUnitRows - 1) / kUnitRows;
   return parallel(units, even_grain(units, 1), [&](int64_t first, int64_t last) -> int {
     const int64_t from = first * kUnitRows, count = std::min(last * kUnitRows, size.m) - from;
-    return Product<T>::get().run({count, size.n, size.k}, {{a.data + from * a.row, a.row, a.column}}, b,
+    return Product<T>::get().run({count, size.n, size.k}, {0, size.n}, {{a.data + from * a.row, a.row, a.column}}, b,
                                  {c.data + from * c.row, c.row, c.column}, alpha, {before.at(from, 0), before.row});
   });
 }
@@ -309,12 +311,28 @@ Packed<T>::Packed(const Matrix<const T>& a, int64_t rows, int64_t depth) {
 }
 
 template <class T>
-int product_of(const Size& size, const Packed<T>& a, const Operand<T>& b, const Matrix<T>& c, const Before<T>& before) {
-  return by_columns<T>(size, {{}, a.data()}, {{}, &b}, c, 1, before);
+Packed<T>::Packed(const Rows<T>& a, int64_t rows, int64_t depth) {
+  const int width = Product<T>::get().rows;
+  const int64_t panels = (rows + width - 1) / width;
+  memory_ = Panels<T>(panels * width * depth);
+  if (data() == nullptr) return;
+  parallel(panels, rows_grain(depth * width), [&](int64_t first, int64_t last) -> int {
+    for (int64_t kc = 0; kc < depth; kc += kDepth)
+      for (int64_t p = first; p < last; ++p) {
+        const int64_t deep = std::min(kDepth, depth - kc);
+        a.pack(a.data, p * width, std::min<int64_t>(width, rows - p * width), kc, deep, width, memory_.data.get() + panels * width * kc + p * width * deep);
+      }
+    return MT_OK;
+  });
+}
+
+template <class T>
+int product_of(const Size& size, const Packed<T>& a, const Operand<T>& b, const Matrix<T>& c, const Blocks& blocks, bool fresh) {
+  return by_columns<T>(size, {{}, a.data()}, {{}, &b}, c, 1, fresh ? Before<T>::zeros() : Before<T>::of(c), blocks);
 }
 #define MT_PRODUCT_OF(T)    \
   template class Packed<T>; \
-  template int product_of<T>(const Size&, const Packed<T>&, const Operand<T>&, const Matrix<T>&, const Before<T>&);
+  template int product_of<T>(const Size&, const Packed<T>&, const Operand<T>&, const Matrix<T>&, const Blocks&, bool);
 MT_PRODUCT_OF(float)
 MT_PRODUCT_OF(double)
 

@@ -51,6 +51,26 @@ struct Panels {
   explicit Panels(int64_t count) : data(static_cast<T*>(::operator new[](size_t(count) * sizeof(T), kLine, std::nothrow))) {}
 };
 
+// Columns that a part of a result is made of: a multiple of every tile's, so that no tile is cut.
+constexpr int64_t kUnitColumns = 32;
+
+// Columns of a result that lie in blocks, `apart` from one another: of `columns` each, a multiple of a tile's, of which the first `valid` there
+// are. One block as it is.
+struct Blocks {
+  int64_t columns = INT64_MAX, valid = INT64_MAX, apart = 0;
+
+  int64_t offset(int64_t column) const { return column / columns * apart + column % columns; }
+  int64_t left(int64_t column) const { return valid - column % columns; }
+};
+
+// A first operand that is nowhere in memory as a matrix: `pack` writes `depth` numbers of each of `rows` rows from (row, from) on as one panel of
+// `width` rows, depth-major, and filled up with zeros.
+template <class T>
+struct Rows {
+  void (*pack)(const void* data, int64_t row, int64_t rows, int64_t from, int64_t depth, int width, T* out);
+  const void* data;
+};
+
 // The first operand of products, float or double, packed once for all of them by all threads: no data where there is no memory. Defined
 // in matmul.cpp.
 template <class T>
@@ -58,15 +78,16 @@ class Packed {
  public:
   Packed() = default;
   Packed(const Matrix<const T>& a, int64_t rows, int64_t depth);
+  Packed(const Rows<T>& a, int64_t rows, int64_t depth);
   const T* data() const { return memory_.data.get(); }
 
  private:
   Panels<T> memory_;
 };
 
-// c = before + a @ b, for float and double. Defined in matmul.cpp.
+// c = a @ b, or c += a @ b where it is not `fresh`, for float and double, with columns of c in blocks. Defined in matmul.cpp.
 template <class T>
-int product_of(const Size& size, const Packed<T>& a, const Operand<T>& b, const Matrix<T>& c, const Before<T>& before);
+int product_of(const Size& size, const Packed<T>& a, const Operand<T>& b, const Matrix<T>& c, const Blocks& blocks, bool fresh);
 
 // c += a @ b, for float and double: an element's sum has the same order whichever part of the result it is computed in, which
 // that of `product` has not, whose order for small results is another. Defined in matmul.cpp.
