@@ -12,11 +12,36 @@ from .hints import near
 from .types import BaseType, ListType, OptionalType, Type
 
 
-@dataclass(frozen=True, slots=True)
+# The number of each constant in PyTorch, whose schemas have that for a default's value.
+_NUMBERS = {
+    **{name: number for number, name in enumerate(("uint8", "int8", "int16", "int32", "int64", "float16", "float32"))},
+    **{"float64": 7, "complex32": 8, "complex64": 9, "complex128": 10, "bool": 11, "bfloat16": 15},
+    **{"uint16": 27, "uint32": 28, "uint64": 29},
+    **{"strided": 0, "sparse_coo": 1, "sparse_csr": 2},
+    **{"contiguous_format": 0, "preserve_format": 1, "channels_last": 2, "channels_last_3d": 3},
+    **{"Mean": 1, "Sum": 2},
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Identifier:
-    """A default that names a constant: ``Mean``, ``int64``, ``contiguous_format``."""
+    """A default that names a constant: ``Mean``, ``int64``, ``contiguous_format``.
+
+    It is equal to the number that PyTorch has for it, and an index, as that is.
+    """
 
     name: str
+
+    def __index__(self) -> int:
+        return _NUMBERS[self.name]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Identifier):
+            return self.name == other.name
+        return isinstance(other, int) and self.__index__() == other
+
+    def __hash__(self) -> int:
+        return hash(self.__index__())
 
     def __str__(self) -> str:
         return self.name
