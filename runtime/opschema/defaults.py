@@ -11,16 +11,27 @@ from .errors import SchemaError
 from .hints import near
 from .types import BaseType, ListType, OptionalType, Type
 
-
 # The number of each constant in PyTorch, whose schemas have that for a default's value.
-_NUMBERS = {
-    **{name: number for number, name in enumerate(("uint8", "int8", "int16", "int32", "int64", "float16", "float32"))},
-    **{"float64": 7, "complex32": 8, "complex64": 9, "complex128": 10, "bool": 11, "bfloat16": 15},
-    **{"uint16": 27, "uint32": 28, "uint64": 29},
-    **{"strided": 0, "sparse_coo": 1, "sparse_csr": 2},
-    **{"contiguous_format": 0, "preserve_format": 1, "channels_last": 2, "channels_last_3d": 3},
-    **{"Mean": 1, "Sum": 2},
-}
+_NUMBERS = dict(
+    zip(("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"), range(8), strict=True),
+    complex32=8,
+    complex64=9,
+    complex128=10,
+    bool=11,
+    bfloat16=15,
+    uint16=27,
+    uint32=28,
+    uint64=29,
+    strided=0,
+    sparse_coo=1,
+    sparse_csr=2,
+    contiguous_format=0,
+    preserve_format=1,
+    channels_last=2,
+    channels_last_3d=3,
+    Mean=1,
+    Sum=2,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
