@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.contestant import Contestant
-from benchmarks.report import Result, duration, mebibytes
+from benchmarks.report import REPORT, Result, duration, mebibytes, write_results
 
 __all__ = ["PAIRS", "Pair", "results"]
 
@@ -33,6 +33,8 @@ PROCESSES, ROUNDS = 5, 3  # of either side, and the turns of each of its process
 LARGE = 1 << 24
 HIDDEN, INNER, ROWS, WORDS = 768, 3072, 512, 30522  # BERT's, with four sentences of 128 words
 MEAN_LIMIT, LIMIT = 0.8, 1.5
+TEXT = """Seconds of a call, of the turn of the median ratio of five processes a side; with one thread the processor's,
+with two the wall's. Written by `python -m benchmarks.kernel_times --write`."""
 
 
 @dataclass(frozen=True)
@@ -333,12 +335,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kernel_times", description=__doc__.split("\n")[0])
     parser.add_argument("text", nargs="?", default="", help="the pairs whose names contain this")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--write", action="store_true", help="all of it, one thread and two, into docs/benchmarks.md")
     parser.add_argument("--plain", action="store_true", help="seconds, with tabs between, for programs")
     parser.add_argument("--peak", metavar="MODULE", help="MiB that the pairs need at most with this module")
     parser.add_argument("--serve", metavar="MODULE", help="answer names of pairs with seconds of this module's calls")
     options = parser.parse_args()
     if options.serve:
         serve(options.serve, options.threads)
+        return
+    if options.write:
+        write_results("Kernels of the CPU", TEXT, results(), REPORT)
         return
     pairs = [pair for pair in PAIRS if options.text in pair.name]
     if options.peak:

@@ -21,6 +21,8 @@ THREADS, ROUNDS = 2, 7
 LIMITS = dict(zip(WORKLOADS, (0.6, 0.6, 0.6, 0.8, 1.0, 1.1), strict=True))
 BASE = next(iter(WORKLOADS))  # whose memory is measured, and its time outside of kernels
 OUTSIDE = 0.03
+TEXT = """Wall seconds with two threads, of the round whose ratio is the median, each side in a process of its own. Written by
+`python -m benchmarks.model_times --write`."""
 
 
 def environment() -> dict[str, str]:
@@ -51,22 +53,19 @@ def measured(name: str, env: dict[str, str]) -> list[Result]:
     return found
 
 
-def results() -> list[Result]:
-    """All of them."""
-    env = environment()
-    return [result for name in WORKLOADS for result in measured(name, env)]
-
-
 def main() -> None:
     """Shows the table."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.model_times", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("text", nargs="?", default="", help="the workloads whose names contain this")
+    parser.add_argument("--write", action="store_true", help="all of them, into docs/benchmarks.md")
     options = parser.parse_args()
     env = environment()
     found = [result for name in WORKLOADS if options.text in name for result in measured(name, env)]
     report.show(found, Console(width=140))
+    if options.write and not options.text:
+        report.write_results("Models", TEXT, found, report.REPORT)
 
 
 if __name__ == "__main__":

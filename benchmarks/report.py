@@ -82,8 +82,6 @@ def show(results: Sequence[Result], console: Console) -> None:
 
 def write(results: Sequence[Result], path: Path) -> None:
     """Writes the table as Markdown, with the machine and the command it comes from; sections below it stay."""
-    rows = [COLUMNS, ("---",) * len(COLUMNS), *(result.cells() for result in results)]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     known = path.read_text() if path.exists() else ""
     sections = known[known.find("\n## ") :] if "\n## " in known else ""
     path.write_text(
@@ -93,7 +91,7 @@ Written by `python -m benchmarks` (or `make bench`), which shows the same table.
 which the contestants took turns in one run, or, for calls and gradients beside PyTorch, of the round whose ratio is the
 median, on one core; calls are thread CPU time, start-up is wall time. A ratio is ours / peer.
 
-{table}
+{_table(results)}
 
 Operator calls are `fused::scaled_add` of `examples/scaled_add` on 4×4 float32 CPU tensors. The peer is
 `torch.library.custom_op` whose Python body reaches the same C kernel through ctypes, in a process of its own.
@@ -111,9 +109,23 @@ handed to a thread and back with a mutex and a condition variable, in the same p
 read or written, by as many threads as they use by themselves. Graphs of the simulated NPU (`benchmarks/graphs.py`)
 are timed in thread CPU time, but for the replay with its kernels; the decoder is that of `examples/graph_decode`.
 
-Machine: {processor()}, {platform.system()}, CPython {platform.python_version()}, {compiler()}.
+Machine: {_machine()}.
 {sections}"""
     )
+
+
+def _table(results: Sequence[Result]) -> str:
+    rows = [COLUMNS, ("---",) * len(COLUMNS), *(result.cells() for result in results)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _machine() -> str:
+    return f"{processor()}, {platform.system()}, CPython {platform.python_version()}, {compiler()}"
+
+
+def write_results(title: str, text: str, results: Sequence[Result], path: Path) -> None:
+    """A section of its own for a table that takes long to measure, and the machine, which may be another one's."""
+    write_section(title, f"{text}\n\n{_table(results)}\n\nMachine: {_machine()}.\n", path)
 
 
 def write_section(title: str, text: str, path: Path) -> None:
