@@ -21,8 +21,8 @@ THREADS, ROUNDS = 2, 7
 LIMITS = dict(zip(WORKLOADS, (0.6, 0.6, 0.6, 0.8, 1.0, 1.1), strict=True))
 BASE = next(iter(WORKLOADS))  # whose memory is measured, and its time outside of kernels
 OUTSIDE = 0.03
-TEXT = """Wall seconds with two threads, of the round whose ratio is the median, each side in a process of its own. Written by
-`python -m benchmarks.model_times --write`."""
+TEXT = """Wall seconds with two threads, of the round whose ratio is the median, each side in a process of its own.
+Written by `python -m benchmarks.model_times --write`."""
 
 
 def environment() -> dict[str, str]:
