@@ -412,6 +412,9 @@ on_first_use(
             aten::log_softmax:fm
             aten::mse_loss:f
             aten::nll_loss:f
+            aten::nll_loss2d:f
+            aten::nll_loss2d_backward:f
+            aten::nll_loss2d_forward:f
             aten::nll_loss_backward:f
             aten::nll_loss_forward:f
             aten::softmax:fm

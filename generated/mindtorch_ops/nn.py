@@ -20,6 +20,9 @@ __all__ = [
     "log_softmax",
     "mse_loss",
     "nll_loss",
+    "nll_loss2d",
+    "nll_loss2d_backward",
+    "nll_loss2d_forward",
     "nll_loss_backward",
     "nll_loss_forward",
     "softmax",
@@ -311,6 +314,83 @@ def nll_loss_backward(op):
 def nll_loss(op, self, target, weight, reduction, ignore_index):
     """The negative of each row's element at its target, weighted and reduced."""
     op.returns(torch.ops.aten.nll_loss_forward(self, target, weight, reduction, ignore_index)[0])
+
+
+@_lib.operator(
+    "nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor "
+    "output, Tensor total_weight)",
+    device_check="ExactSame",
+)
+def nll_loss2d_forward(op, self, target, weight, reduction, ignore_index):
+    """The negative of each pixel's element at its target, of (N, C, H, W), weighted and reduced; and the weights'
+    sum.
+    """
+    op.check(
+        any_of(target.dtype == torch.int64, target.dtype == torch.uint8),
+        message=f"expected target dtype to be Long or Byte, but got {target.dtype}",
+    )
+    op.check(
+        target.dim() == 3,
+        message=f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.dim()}",
+    )
+    op.check(
+        self.dim() == 4,
+        message=f"only batches of spatial inputs supported (4D tensors), but got input of dimension: {self.dim()}",
+    )
+    op.check(
+        weight is None or weight.numel() == self.size(1),
+        message="weight tensor should be defined either for all or no classes",
+    )
+    op.check(
+        target.shape == self.shape[:1] + self.shape[2:],
+        message=f"size mismatch (got input: {self.shape}, target: {target.shape})",
+    )
+    op.check(target.dtype == torch.int64, message="expected scalar type Long but found Byte")
+    value = self.dtype if weight is None else weight.dtype
+    op.check(
+        weight is None or weight.dtype == self.dtype,
+        message=f"expected scalar type {self.dtype} but found {value}: weight has the input's dtype",
+    )
+    output, total_weight = op.returns(
+        empty(target.shape if reduction == 0 else [], self.dtype, self), empty([], self.dtype, self)
+    )
+    op.launch(
+        "CPU",
+        _libmindtorch_cpu["mt_nll_loss"],
+        desc(self),
+        desc(target),
+        desc(self if weight is None else weight),
+        desc(output),
+        desc(total_weight),
+        i64(0 if weight is None else 1),
+        i64(reduction),
+        i64(ignore_index),
+    )
+    op.backward("mindtorch_v2.kernels.nn:nll_loss2d_gradient", setup_context="mindtorch_v2.kernels.nn:nll_loss_setup")
+
+
+@_lib.operator(
+    "nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt "
+    "ignore_index, Tensor total_weight) -> Tensor",
+    device_check="ExactSame",
+)
+def nll_loss2d_backward(op):
+    """The gradient of `nll_loss2d`."""
+    op.python("mindtorch_v2.kernels.nn:nll_loss2d_backward")
+    op.python("mindtorch_v2.kernels.nn:nll_loss2d_backward_fake", device="Meta")
+    op.backward(
+        "mindtorch_v2.kernels.nn:nll_loss2d_second_gradient",
+        setup_context="mindtorch_v2.kernels.nn:nll_loss_backward_setup",
+    )
+
+
+@_lib.operator(
+    "nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> "
+    "Tensor"
+)
+def nll_loss2d(op, self, target, weight, reduction, ignore_index):
+    """The negative of each pixel's element at its target, of (N, C, H, W), weighted and reduced."""
+    op.returns(torch.ops.aten.nll_loss2d_forward(self, target, weight, reduction, ignore_index)[0])
 
 
 @_lib.operator("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor")

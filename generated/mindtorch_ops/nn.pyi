@@ -17,6 +17,9 @@ __all__ = [
     "log_softmax",
     "mse_loss",
     "nll_loss",
+    "nll_loss2d",
+    "nll_loss2d_backward",
+    "nll_loss2d_forward",
     "nll_loss_backward",
     "nll_loss_forward",
     "softmax",
@@ -146,6 +149,39 @@ class _NllLoss(OpOverload):
         """The negative of each row's element at its target, weighted and reduced."""
 
 nll_loss: _NllLoss
+
+class _NllLoss2dForward(OpOverload):
+    def __call__(
+        op, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
+    ) -> tuple[Tensor, Tensor]:
+        """The negative of each pixel's element at its target, of (N, C, H, W), weighted and reduced; and the weights'
+        sum.
+        """
+
+nll_loss2d_forward: _NllLoss2dForward
+
+class _NllLoss2dBackward(OpOverload):
+    def __call__(
+        op,
+        grad_output: Tensor,
+        self: Tensor,
+        target: Tensor,
+        weight: Tensor | None,
+        reduction: int,
+        ignore_index: int,
+        total_weight: Tensor,
+    ) -> Tensor:
+        """The gradient of `nll_loss2d`."""
+
+nll_loss2d_backward: _NllLoss2dBackward
+
+class _NllLoss2d(OpOverload):
+    def __call__(
+        op, self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = ..., ignore_index: int = -100
+    ) -> Tensor:
+        """The negative of each pixel's element at its target, of (N, C, H, W), weighted and reduced."""
+
+nll_loss2d: _NllLoss2d
 
 class _Linear(OpOverload):
     def __call__(self, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -202,8 +202,9 @@ cdef enum:
     LAYOUT_BESIDE_NUMBER = 5   # as LAYOUT_OF_ALL, where a number counts as a tensor of another shape
 
 cdef dict LAYOUTS_KEPT = {
-    "convolution": LAYOUT_OF_TWO,
     "flip": LAYOUT_OF_ALL,
+    "aten::pow.Scalar": 0,                                 # pointwise, and in rows nevertheless
+    "convolution": LAYOUT_OF_TWO,
     "native_batch_norm": LAYOUT_OF_DENSE,
     **dict.fromkeys((
         "avg_pool2d", "max_pool2d_with_indices", "max_pool3d_with_indices", "_adaptive_avg_pool2d",
@@ -220,8 +221,9 @@ cdef int read_layout(OpOverload op) except -1:
     """Whose layout the result of an operator has; 0: it is in rows, whatever the arguments are, or up to the kernel."""
     if op.mutates or op.makes_views or op.sig.has_lists or not op.is_builtin:
         return 0
-    if "pointwise" not in op.tags:
-        return LAYOUTS_KEPT.get(op._schema.name, 0)
+    kept = LAYOUTS_KEPT.get(op.sig.qualname, LAYOUTS_KEPT.get(op._schema.name))
+    if kept is not None or "pointwise" not in op.tags:
+        return kept or 0
     numbers = [argument for argument in op._schema.arguments if argument.name == "other" and str(argument.type) == "Scalar"]
     return LAYOUT_BESIDE_NUMBER if numbers else LAYOUT_OF_ALL
 
@@ -253,19 +255,44 @@ cdef inline bint has_layout(int kept, Tensor t, const int* order) except -1:
     return kept == LAYOUT_OF_DENSE and not t.contig and is_in_format(t, "channels_last" if t.nd == 4 else "channels_last_3d")
 
 
+cdef int tensors_given(OpOverload op, PyObject** slots, PyObject** given) noexcept:
+    """The tensors among an operator's arguments; returns how many."""
+    cdef int i, count = 0
+    for i in range(op.sig.tensor_args):
+        if slots[op.sig.tensor_at[i]] != <PyObject*>None:
+            given[count] = slots[op.sig.tensor_at[i]]
+            count += 1
+    return count
+
+
+cdef inline bint follows_all(OpOverload op) noexcept:
+    """Whether results have the order of dimensions that all arguments say."""
+    return op.keeps_layout == LAYOUT_OF_ALL or op.keeps_layout == LAYOUT_BESIDE_NUMBER
+
+
+cdef int lay_room_out(OpOverload op, PyObject** slots, Tensor made) except -1:
+    """Gives memory that a kernel will fill the order of dimensions that the result is to have: nothing has to be moved then."""
+    cdef PyObject* given[MAX_ARGS]
+    cdef int order[MAX_DIMS]
+    cdef int count
+    if made.nd < 2 or made.dev.type_code != KEY_CPU and made.dev.type_code != KEY_META:
+        return 0
+    count = tensors_given(op, slots, given)
+    if op.keeps_layout == LAYOUT_OF_ALL and are_rows_of_one_shape(given, count):
+        return 0
+    order_of_all(made.nd, made.sizes, given, count, order)
+    return set_dense(made, order)
+
+
 cdef int keep_layout(OpOverload op, PyObject** slots, object result) except -1:
     """Lays what a kernel made in rows out as the arguments are, in place."""
     cdef PyObject* given[MAX_ARGS]
     cdef int order[MAX_DIMS]
     cdef const int* wanted = NULL
-    cdef int i, count = 0, nd
-    for i in range(op.sig.tensor_args):
-        if slots[op.sig.tensor_at[i]] != <PyObject*>None:
-            given[count] = slots[op.sig.tensor_at[i]]
-            count += 1
+    cdef int nd, count = tensors_given(op, slots, given)
     if op.keeps_layout == LAYOUT_OF_ALL and are_rows_of_one_shape(given, count):
         return 0
-    if op.keeps_layout != LAYOUT_OF_ALL and op.keeps_layout != LAYOUT_BESIDE_NUMBER:
+    if not follows_all(op):
         nd = (<Tensor>given[0]).nd
         if nd != 4 and nd != 5:
             return 0

@@ -68,9 +68,11 @@ cdef object run_plan(Plan plan, int key, Bound* bound, uint64_t record):
     cdef Frame f
     cdef Program p = program_of(plan) if plan.program is None else plan.program
     cdef uint64_t outside = mt_state.excluded, start
-    cdef bint noticed = mt_state.run != NULL and cold.begins_operation(plan.op, key, bound)
+    cdef bint layout, noticed = mt_state.run != NULL and cold.begins_operation(plan.op, key, bound)
     start = bumps                                         # what was held back may have written to arguments by now
     enter_frame(p, &f, bound.slots, bound)
+    layout = plan.op.keeps_layout and is_laid_out(plan.op, bound.slots)
+    f.laid_out = layout and follows_all(plan.op)
     try:
         mt_state.excluded = outside | BELOW_AUTOGRAD
         run_program(p, &f)
@@ -79,7 +81,7 @@ cdef object run_plan(Plan plan, int key, Bound* bound, uint64_t record):
             check_types(plan.op, result)
             check_aliases(plan.op, bound, result)
             check_unchanged(plan.op, bound, start)
-        if plan.op.keeps_layout and is_laid_out(plan.op, bound.slots):
+        if layout:
             keep_layout(plan.op, bound.slots, result)
         if record:
             mt_state.excluded = outside

@@ -4,9 +4,9 @@ cdef int object_step(Program p, Frame* f, Step* s) except -1:
     cdef int code = s.code
     cdef Word* w = f.words
     if code == STEP_LIKE_AS:
-        put(f, s.made, like_of(<Tensor>f.objects[s.a], <dtype>dtype_by_code[w[s.b].i]))
+        put_room(p, f, s.made, like_of(<Tensor>f.objects[s.a], <dtype>dtype_by_code[w[s.b].i]))
     elif code == STEP_EMPTY:
-        put(f, s.made, alloc_sizes(f.shapes[s.a].nd, f.shapes[s.a].sizes, <dtype>dtype_by_code[w[s.b].i], device_in(f.objects[s.c])))
+        put_room(p, f, s.made, alloc_sizes(f.shapes[s.a].nd, f.shapes[s.a].sizes, <dtype>dtype_by_code[w[s.b].i], device_in(f.objects[s.c])))
     elif code == STEP_ITEM:
         put(f, s.made, (<object>f.objects[s.a])[s.b])
     elif code == STEP_PYTHON:

@@ -84,6 +84,7 @@ cdef struct Frame:             # one run
     int way                    # which return was reached
     int returns, returned      # where in the pool its operands are, and how many
     Bound* bound               # of the operator's call, for errors; NULL where a caller explains them
+    bint laid_out              # whether what is allocated has the order of dimensions of the arguments
 
 
 @cython.final
@@ -205,7 +206,7 @@ cdef inline void enter_frame(Program p, Frame* f, PyObject** objects, Bound* bou
         objects[PLAN_OBJECTS - 1 - i] = <PyObject*>PyTuple_GET_ITEM(p.constants, i)
     for i in range(p.inputs, p.objects):
         objects[i] = NULL
-    f.objects, f.bound, f.sizes_used = objects, bound, 0
+    f.objects, f.bound, f.sizes_used, f.laid_out = objects, bound, 0, False
 
 
 cdef inline void leave_frame(Program p, Frame* f) noexcept:
@@ -219,6 +220,13 @@ cdef inline int put(Frame* f, int at, object value) except -1:
     Py_INCREF(value)
     f.objects[at] = <PyObject*>value
     return 0
+
+
+cdef inline int put_room(Program p, Frame* f, int at, Tensor made) except -1:
+    """Memory that a launch will fill."""
+    if f.laid_out:
+        lay_room_out(p.op, f.bound.slots, made)
+    return put(f, at, made)
 
 
 cdef inline object returned_value(Program p, Frame* f, int i):
@@ -252,7 +260,7 @@ cdef int run_program(Program p, Frame* f) except -1:
                 put(f, s.made, call1(aten("contiguous"), <object>t))
         elif s.code == STEP_LIKE:
             t = f.objects[s.a]
-            put(f, s.made, like_at(t, <PyObject*>(<Tensor>t).dt))
+            put_room(p, f, s.made, like_at(t, <PyObject*>(<Tensor>t).dt))
         elif s.code == STEP_NUMEL:
             w[s.made].i = (<Tensor>f.objects[s.a]).nelem
         elif s.code == STEP_SAME_SHAPE:
@@ -274,7 +282,7 @@ cdef int run_program(Program p, Frame* f) except -1:
         elif s.code == STEP_FAIL:
             fail(p, f, "fail", s.a)
         elif s.code == STEP_BROADCAST_LIKE:
-            put(f, s.made, broadcast_of(<Tensor>f.objects[s.a], <Tensor>f.objects[s.b]))
+            put_room(p, f, s.made, broadcast_of(<Tensor>f.objects[s.a], <Tensor>f.objects[s.b]))
         elif s.code == STEP_SETTLED:                # skips the second operand of `and` or `or` where the first decides
             w[s.made].i = w[s.a].i
             if w[s.a].i == s.c:

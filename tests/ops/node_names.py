@@ -36,8 +36,6 @@ COMPOSED: dict[tuple[str | None, str | None], str] = {
     ("NormBackward1", "LinalgVectorNormBackward0"): "PyTorch has two operators for norms",
     ("SafeSoftmaxBackward0", "WhereBackward0"): _COMPOSED_HERE,
     ("NegBackward0", "SumBackward0"): "of a loss that PyTorch negates last, and this before it sums",
-    ("NllLoss2DBackward0", "NllLossBackward0"): "one operator here, for images too",
-    ("NllLoss2DBackward0", "ViewBackward0"): "one operator here, for images too, whose result gets their shape",
     ("RsubBackward0", "SubBackward0"): _COMPOSED_HERE,
     ("SqrtBackward0", "WhereBackward0"): "of a deviation, whose root is 0 where it has no slope",
     ("StdBackward0", "WhereBackward0"): _COMPOSED_HERE,

@@ -154,9 +154,9 @@ cdef str number_that_does_not_fit(OpOverload op, Bound* bound):
 
 
 cdef str target_that_is_no_class(OpOverload op, Bound* bound):
-    """Of a loss of scores (..., classes), or of its gradient: the first of its targets that is refused."""
+    """Of a loss of scores (classes) or (N, classes, ...), or of its gradient: the first of its targets that is refused."""
     cdef dict given = {op.sig.names[i]: <object>bound.slots[i] for i in range(op.sig.count)}
-    classes, ignored = given["self"].shape[-1], given["ignore_index"]
+    classes, ignored = given["self"].shape[:2][-1], given["ignore_index"]
     wrong = next(label for label in given["target"].reshape((-1,)).tolist() if label != ignored and not 0 <= label < classes)
     return f"Target {wrong} is out of bounds: there are {classes} classes."
 

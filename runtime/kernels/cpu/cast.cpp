@@ -1,4 +1,8 @@
 // Conversion between any two dtypes, by runs of strided elements.
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <complex>
 #include <limits>
 #include <type_traits>
@@ -99,6 +103,37 @@ template <class D, class S>
 CastFn pick() {
   return PerIsa<Cast<D, S>, void*, int64_t, const void*, int64_t, int64_t>::pick();
 }
+
+#if defined(__x86_64__)
+// Halves by the processor's instructions for eight of them, which compilers use for one at a time.
+MT_TARGET_AVX2 int widen(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n) {
+  if (dst_stride != 1 || src_stride != 1) return Cast<float, Float16>::run(dst, dst_stride, src, src_stride, n);
+  float* d = static_cast<float*>(dst);
+  const Float16* s = static_cast<const Float16*>(src);
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) _mm256_storeu_ps(d + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(s + i))));
+  for (; i < n; ++i) d[i] = float(s[i]);
+  return MT_OK;
+}
+MT_TARGET_AVX2 int narrow(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n) {
+  if (dst_stride != 1 || src_stride != 1) return Cast<Float16, float>::run(dst, dst_stride, src, src_stride, n);
+  Float16* d = static_cast<Float16*>(dst);
+  const float* s = static_cast<const float*>(src);
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(d + i), _mm256_cvtps_ph(_mm256_loadu_ps(s + i), _MM_FROUND_TO_NEAREST_INT));
+  for (; i < n; ++i) d[i] = Float16(s[i]);
+  return MT_OK;
+}
+template <>
+CastFn pick<float, Float16>() {
+  return isa() == Isa::kBase ? PerIsa<Cast<float, Float16>, void*, int64_t, const void*, int64_t, int64_t>::base : widen;
+}
+template <>
+CastFn pick<Float16, float>() {
+  return isa() == Isa::kBase ? PerIsa<Cast<Float16, float>, void*, int64_t, const void*, int64_t, int64_t>::base : narrow;
+}
+#endif
 
 template <class D, class... S>
 void fill_row(CastFn* row) {

@@ -61,25 +61,35 @@ struct Dims {
   }
 };
 
-int split(const mt_tensor* self, const mt_tensor* out, uint64_t mask, Dims& kept, Dims& reduced) {
+// What is kept is visited in the order of the input's memory, and so is what is reduced unless its positions count.
+int split(const mt_tensor* self, const mt_tensor* out, uint64_t mask, bool positions, Dims& kept, Dims& reduced) {
   if (self->ndim > kMaxDims) return MT_ERROR_SHAPE;
   const bool keepdim = out->ndim == self->ndim;
-  int64_t od = 0;
+  int64_t order[kMaxDims], out_stride[kMaxDims], od = 0;
   for (int64_t d = 0; d < self->ndim; ++d) {
-    if (mask >> d & 1) {
-      reduced.add(self->shape[d], self->strides[d], 0);
-      od += keepdim;
-    } else {
-      if (od >= out->ndim || out->shape[od] != self->shape[d]) return MT_ERROR_SHAPE;
-      kept.add(self->shape[d], self->strides[d], out->strides[od++]);
-    }
+    const bool gone = mask >> d & 1;
+    if (!gone && (od >= out->ndim || out->shape[od] != self->shape[d])) return MT_ERROR_SHAPE;
+    out_stride[d] = gone ? 0 : out->strides[od];
+    od += !gone || keepdim;
+    order[d] = d;
   }
-  return od == out->ndim ? MT_OK : MT_ERROR_SHAPE;
+  if (od != out->ndim) return MT_ERROR_SHAPE;
+  const auto farther = [&](int64_t a, int64_t b) {
+    return std::abs(self->strides[a]) > std::abs(self->strides[b]) && !(positions && mask >> a & mask >> b & 1);
+  };
+  for (int64_t i = 1; i < self->ndim; ++i)  // by insertion, as most tensors are in order
+    for (int64_t j = i; j > 0 && farther(order[j], order[j - 1]); --j) std::swap(order[j], order[j - 1]);
+  for (int64_t i = 0; i < self->ndim; ++i) {
+    const int64_t d = order[i];
+    (mask >> d & 1 ? reduced : kept).add(self->shape[d], self->strides[d], out_stride[d]);
+  }
+  return MT_OK;
 }
 
 // A reduction of values of type T: an accumulator, how a value and another accumulator enter it, and its result.
 template <class T>
 struct Sum {
+  static constexpr bool kPositions = false;  // whether the result is one
   using Acc = std::conditional_t<std::is_same_v<T, float>, double, T>;
   using Result = Acc;
   static Acc init() { return 0; }
@@ -104,6 +114,7 @@ struct Prod : Sum<T> {
 
 template <class T, bool Max>
 struct Extreme {
+  static constexpr bool kPositions = false;
   using Acc = T;
   using Result = T;
   static Acc init() {
@@ -126,6 +137,7 @@ using Amin = Extreme<T, false>;
 // The position of the extreme: of the first NaN if there is one, else of the first of equals.
 template <class T, bool Max>
 struct ArgExtreme {
+  static constexpr bool kPositions = true;
   struct Acc {
     T value;
     int64_t index;
@@ -149,6 +161,7 @@ using Argmin = ArgExtreme<T, false>;
 
 template <class T>
 struct Any {
+  static constexpr bool kPositions = false;
   using Acc = uint8_t;
   using Result = bool;
   static Acc init() { return 0; }
@@ -461,7 +474,7 @@ int reduce(const mt_tensor* self, const mt_tensor* out, uint64_t mask, int32_t d
   Dims kept, reduced;
   const bool complex = is_complex(self->dtype) || is_complex(out->dtype);
   if ((complex && !Complex) || out->dtype == MT_C32) return MT_ERROR_DTYPE;
-  if (int status = split(self, out, mask, kept, reduced)) return status;
+  if (int status = split(self, out, mask, Op<float>::kPositions, kept, reduced)) return status;
   if constexpr (Complex) {
     if (complex) return reduce_as<Op<std::complex<double>>, std::complex<double>>(self, out, kept, reduced);
   }

@@ -22,13 +22,13 @@ _ACCELERATOR_LOWER = (
 )
 _ACCELERATOR_FLOAT32 = (
     "acos asin cdist cosh cumprod cumsum dist erfinv exp expm1 group_norm kl_div l1_loss layer_norm linalg_vector_norm "
-    "log log10 log1p log2 log_softmax logsumexp mse_loss native_layer_norm nll_loss norm pow prod reciprocal renorm "
-    "rsqrt sinh smooth_l1_loss softmax softplus sum tan"
+    "log log10 log1p log2 log_softmax logsumexp mse_loss native_layer_norm nll_loss nll_loss2d norm pow prod reciprocal "
+    "renorm rsqrt sinh smooth_l1_loss softmax softplus sum tan"
 )
 _ACCELERATOR_WIDEST = "addcdiv addcmul atan2 bilinear cross dot grid_sampler index_put scatter_add tensordot vdot"
 _CPU_FLOAT32 = (
     "avg_pool3d binary_cross_entropy binary_cross_entropy_with_logits cdist cross_entropy_loss huber_loss kl_div "
-    "l1_loss mse_loss nanquantile nll_loss polar prod quantile smooth_l1_loss trace view_as_complex"
+    "l1_loss mse_loss nanquantile nll_loss nll_loss2d polar prod quantile smooth_l1_loss trace view_as_complex"
 )
 _CPU_FLOAT32_IMAGES = (
     "adaptive_avg_pool3d adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d grid_sampler grid_sampler_2d "

@@ -31,7 +31,13 @@ def nll_loss_nd(
     if target.shape[1:] != input.shape[2:]:
         wanted = [input.shape[0], *input.shape[2:]]
         raise RuntimeError(f"Expected target size {wanted}, got {list(target.shape)}")
-    loss: Tensor = ops.aten.nll_loss(_classes_last(input), target.reshape((-1,)), weight, reduction, ignored)
+    if input.dim() == 4:
+        loss: Tensor = ops.aten.nll_loss2d(input, target, weight, reduction, ignored)
+        return loss
+    width = math.prod(input.shape[2:])  # as an image of one line
+    loss = ops.aten.nll_loss2d(
+        input.reshape((*input.shape[:2], 1, width)), target.reshape((len(target), 1, width)), weight, reduction, ignored
+    )
     return loss.reshape(target.shape) if reduction == 0 else loss
 
 
@@ -62,14 +68,6 @@ def cross_entropy_loss(
 def _check_smoothing(label_smoothing: float) -> None:
     if label_smoothing > 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-
-
-def _classes_last(scores: Tensor) -> Tensor:
-    """(N, C, ...) as rows of C."""
-    order = (0, *range(2, scores.dim()), 1)
-    rows = math.prod(scores.shape[dim] for dim in order[:-1])
-    result: Tensor = scores.permute(order).reshape((rows, scores.shape[1]))
-    return result
 
 
 def _weights(weight: Tensor, scores: Tensor) -> Tensor:
