@@ -125,4 +125,4 @@ def test_what_losses_of_images_refuse() -> None:
             with pytest.raises((RuntimeError, IndexError, NotImplementedError)) as raised:
                 call(torch, torch.ops.aten.nll_loss2d)
             said.append(raised.type)
-        assert said[0] is said[1], (name, said)
+        assert issubclass(*said), (name, said)

@@ -60,18 +60,21 @@ MT_INLINE double terms_sum(F&& term, int64_t i, int64_t n) {
 }
 #define TERM(...) [__VA_ARGS__](int64_t i) __attribute__((always_inline))
 
-// The sum of n numbers, in float64. Two of float32 are added before they are converted, which rounds once.
-template <class T>
-MT_INLINE double block_sum(const T* x, int64_t n) {
+// The sum of n terms of T, in float64. Two of float32 are added before they are converted, which rounds once.
+template <class T, class F>
+MT_INLINE double sum_in_twos(F&& term, int64_t n) {
   int64_t i = 0;
   double total = 0;
   if constexpr (std::is_same_v<T, float>) {
     const int64_t twos = n / (2 * kSumLanes) * kSumLanes;
-    const float* y = x + twos;
-    total = terms_sum(TERM(=) { return double(x[i] + y[i]); }, 0, twos);
+    total = terms_sum(TERM(=) { return double(term(i) + term(i + twos)); }, 0, twos);
     i = 2 * twos;
   }
-  return total + terms_sum(TERM(=) { return double(x[i]); }, i, n);
+  return total + terms_sum(TERM(=) { return double(term(i)); }, i, n);
+}
+template <class T>
+MT_INLINE double block_sum(const T* x, int64_t n) {
+  return sum_in_twos<T>(TERM(=) { return x[i]; }, n);
 }
 
 // The sum of n products, in float64.

@@ -22,8 +22,8 @@ _ACCELERATOR_LOWER = (
 )
 _ACCELERATOR_FLOAT32 = (
     "acos asin cdist cosh cumprod cumsum dist erfinv exp expm1 group_norm kl_div l1_loss layer_norm linalg_vector_norm "
-    "log log10 log1p log2 log_softmax logsumexp mse_loss native_layer_norm nll_loss nll_loss2d norm pow prod reciprocal "
-    "renorm rsqrt sinh smooth_l1_loss softmax softplus sum tan"
+    "log log10 log1p log2 log_softmax logsumexp mse_loss native_layer_norm nll_loss nll_loss2d norm pow prod "
+    "reciprocal renorm rsqrt sinh smooth_l1_loss softmax softplus sum tan"
 )
 _ACCELERATOR_WIDEST = "addcdiv addcmul atan2 bilinear cross dot grid_sampler index_put scatter_add tensordot vdot"
 _CPU_FLOAT32 = (

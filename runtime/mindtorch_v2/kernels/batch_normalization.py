@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-from ._arrays import inverse_root
 from ._composed import second_gradients
 from ._contexts import saves
 from ._native import native
@@ -24,7 +22,6 @@ from ._normalizing import (
     numbers_as_tensor,
     numbers_of,
 )
-from .group_normalization import affine, as_planes, channel_gradients, moments, of_channels, plane_sums
 from .reduction import wrap_dim, written
 
 _U8 = _core.dtypes["uint8"]
@@ -67,8 +64,10 @@ def native_batch_norm_fake(
     )
 
 
-def _sizes(input: Tensor) -> tuple[int, int, int]:
-    return input.shape[0], math.prod(input.shape[1:2]), math.prod(input.shape[2:])
+def _laid_out(tensor: Tensor) -> Tensor:
+    """A tensor in rows or with its channels last, as kernels take it."""
+    result: Tensor = tensor.contiguous(memory_format=_core.suggested_format(tensor))
+    return result
 
 
 def native_batch_norm(
@@ -85,41 +84,36 @@ def native_batch_norm(
 
     While training the running statistics move towards the batch's by ``momentum``, the variance without bias.
     """
-    import numpy as np
-
     out, save_mean, save_invstd = native_batch_norm_fake(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )
-    n, c, size = _sizes(input)
     if not input.numel():
         return out, save_mean.zero_(), save_invstd.zero_()
-    x = as_planes(input, n, c, size)
-    if training:
-        center, total = _seen(x, n, c, size, running_mean, running_var, momentum)
-        # As PyTorch's: what does not vary is divided by nothing, be there an eps or not.
-        root = np.where((total == 0) & (eps == 0), 0.0, inverse_root(total / (n * size), eps))
-        save_mean, save_invstd = numbers_as_tensor(center, save_mean.dtype), numbers_as_tensor(root, save_invstd.dtype)
-    else:
-        center = of_channels(running_mean, 0.0, c)
-        root = inverse_root(of_channels(running_var, 1.0, c), eps)
-    of_planes = (center, root * of_channels(weight, 1.0, c), of_channels(bias, 0.0, c))
-    result = affine(x, [np.broadcast_to(a, (n, c)) for a in of_planes], out)
-    return result, save_mean, save_invstd
+    x = _laid_out(input)
+    if not x.is_contiguous():
+        out = _core.alloc_in_format_of(x)
+    saved = (save_mean, save_invstd) if training else (None, None)
+    _run(x, (weight, bias, running_mean, running_var, *saved, out), training, False, momentum, eps)
+    return out, save_mean, save_invstd
 
 
-def _seen(
-    x: Tensor, n: int, c: int, size: int, running_mean: Tensor | None, running_var: Tensor | None, momentum: float
-) -> tuple[Any, Any]:
-    """Of planes the channels' means, and sums of squared distances from them; running statistics move towards these."""
-    import numpy as np
+def _run(
+    x: Tensor, given: tuple[Tensor | None, ...], training: bool, keeps_variance: bool, momentum: float, eps: float
+) -> None:
+    """The kernel: ``given`` are weight, bias, running mean and variance, what is saved of the batch's, the output."""
+    there = [t is not None for t in given]
+    memory = [t if t is None or not _core.tensor_keys(t) & _FUNCTIONALIZE else _copy_of(t) for t in given]
+    run = native("mt_batch_norm", *("desc",) * 8, "i64", "i64", "i64", "f64", "f64")
+    mask = sum(1 << i for i, found in enumerate(there) if found)
+    run(x, *(x if t is None else t for t in memory), mask, training, keeps_variance, momentum, eps)
+    for running, values in zip(given[2:4], memory[2:4], strict=True):
+        if training and running is not None and values is not None and values is not running:
+            _write(running, values)
 
-    means, squares = moments(x, n, c)
-    center = means.mean(0)
-    total = squares.sum(0) + size * ((means - center) ** 2).sum(0)
-    _move(running_mean, center, momentum)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        _move(running_var, total / (n * size - 1), momentum)
-    return center, total
+
+def _copy_of(tensor: Tensor) -> Tensor:
+    """The elements of a tensor that has no memory of its own."""
+    return numbers_as_tensor(numbers_of(tensor.detach().contiguous()), tensor.dtype)
 
 
 def batch_norm_update_stats_fake(
@@ -138,25 +132,14 @@ def batch_norm_update_stats(
 ) -> tuple[Tensor, Tensor]:
     """The channels' means and variances, towards which running statistics move, the variance's without bias."""
     save_mean, save_var = batch_norm_update_stats_fake(input, running_mean, running_var, momentum)
-    n, c, size = _sizes(input)
-    center, total = _seen(as_planes(input, n, c, size), n, c, size, running_mean, running_var, momentum)
-    return numbers_as_tensor(center, save_mean.dtype), numbers_as_tensor(total / (n * size), save_var.dtype)
-
-
-def _move(running: Tensor | None, seen: Any, momentum: float) -> None:
-    """Moves running statistics towards those that were seen."""
-    if running is not None:
-        _write(
-            running,
-            numbers_as_tensor(
-                (1 - momentum) * numbers_of(running.detach().contiguous()) + momentum * seen, running.dtype
-            ),
-        )
+    given = (None, None, running_mean, running_var, save_mean, save_var, None)
+    _run(_laid_out(input), given, True, True, momentum, 0.0)
+    return save_mean, save_var
 
 
 def _write(running: Tensor, values: Tensor) -> None:
     """Into the memory of running statistics: the schemas, which are PyTorch's, do not say that these change."""
-    if _core.tensor_keys(running) & _FUNCTIONALIZE:  # it has none of its own
+    if _core.tensor_keys(running) & _FUNCTIONALIZE:
         ops.aten.copy_(ops.aten.alias(running), values)
         return
     native("mt_copy", "desc", "desc")(values, running)
@@ -326,25 +309,23 @@ def native_batch_norm_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, ...]:
     """The gradients of `native_batch_norm`'s input, weight and bias, those that are asked for."""
-    import numpy as np
-
     outputs = native_batch_norm_backward_fake(
         grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask
     )
     if not input.numel():
         return tuple(None if t is None else t.zero_() for t in outputs)
-    n, c, size = _sizes(input)
-    if train:
-        center, root = of_channels(save_mean, 0.0, c), of_channels(save_invstd, 1.0, c)
+    x = _laid_out(input)
+    grad, statistics = grad_out.to(input.dtype), (save_mean, save_invstd) if train else (running_mean, running_var)
+    if x.is_contiguous():
+        grad = grad.contiguous()
     else:
-        center, root = of_channels(running_mean, 0.0, c), inverse_root(of_channels(running_var, 1.0, c), eps)
-    dy, x = (as_planes(t, n, c, size) for t in (grad_out.to(input.dtype), input))
-    sums, dots = plane_sums(dy, x, np.broadcast_to(center, (n, c)))
-    scale = root * of_channels(weight, 1.0, c)
-    share = scale / (n * size) if train else np.zeros(c)  # of the statistics' own gradients
-    of_planes = (scale, center, -share * dots.sum(0) * root**2, -share * sums.sum(0))
-    planes = [np.broadcast_to(a, (n, c)) for a in of_planes]
-    return channel_gradients(outputs, dy, x, planes, dots * root, sums)
+        grad = grad.contiguous(memory_format=_core.suggested_format(x))
+        outputs = (None if outputs[0] is None else _core.alloc_in_format_of(x), *outputs[1:])
+    given = (weight, *statistics, *outputs)
+    run = native("mt_batch_norm_backward", *("desc",) * 8, "i64", "i64", "f64")
+    mask = sum(1 << i for i, t in enumerate(given) if t is not None)
+    run(grad, x, *(x if t is None else t for t in given), mask, train, eps)
+    return outputs
 
 
 def batch_norm_backward(
