@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import any_of, like, none_of
+from mindtorch_v2.library.definitions import any_of, desc, f64, like, none_of
+from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
     "celu",
@@ -42,12 +43,15 @@ __all__ = [
 ]
 
 _lib = Library("aten", "FRAGMENT")
+_libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relative_to=__file__)
 
 
 @_lib.operator("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", tags="pointwise")
 def _elu_default(op, self, alpha, scale, input_scale):
     """x where it is positive, else alpha * (exp(input_scale * x) - 1); times scale."""
-    op.returns(like(self))
+    op.check(self.is_floating_point(), message=f'"elu_cpu" not implemented for {self.dtype}', error=NotImplementedError)
+    out = op.returns(like(self))
+    op.launch("CPU", _libmindtorch_cpu["mt_elu"], desc(self), desc(out), f64(alpha), f64(scale), f64(input_scale))
     op.compute(
         torch.ops.aten.where(
             self > 0,

@@ -84,7 +84,7 @@ MT_INLINE T power(T a, T b) {
   };
 #define COMPARISON_COMPLEX(Name, expression)            \
   struct Name {                                         \
-    static constexpr bool kComplex = true;              \
+    static constexpr bool kComplex = true, kNarrow = true, kTruth = true; \
     explicit Name(const double*) {}                     \
     template <class T>                                  \
     MT_INLINE bool operator()(T a, T b) const {         \
@@ -101,9 +101,20 @@ MT_INLINE T power(T a, T b) {
   };
 #define COMPARISON(Name, expression)                    \
   struct Name {                                         \
+    static constexpr bool kNarrow = true, kTruth = true; \
     explicit Name(const double*) {}                     \
     template <class T>                                  \
     MT_INLINE bool operator()(T a, T b) const {         \
+      return expression;                                \
+    }                                                   \
+  };
+// Of narrow integers and truth values, too.
+#define BINARY_NARROW(Name, expression)                 \
+  struct Name {                                         \
+    static constexpr bool kNarrow = true, kTruth = true; \
+    explicit Name(const double*) {}                     \
+    template <class T>                                  \
+    MT_INLINE T operator()(T a, T b) const {            \
       return expression;                                \
     }                                                   \
   };
@@ -120,7 +131,7 @@ MT_INLINE T power(T a, T b) {
   };
 
 struct Add {
-  static constexpr bool kComplex = true, kComplexHalf = true;
+  static constexpr bool kComplex = true, kComplexHalf = true, kNarrow = true;
   double value;
   explicit Add(const double* p) : value(p[0]) {}
   template <class T>
@@ -128,12 +139,17 @@ struct Add {
     if constexpr (is_complex_number<T>) {
       return a + typename T::value_type(value) * b;
     } else {
-      return wrap_add(a, wrap_mul(T(value), b));
+      return wrap_add(a, wrap_mul(factor<T>(), b));
     }
+  }
+  template <class T>
+  MT_INLINE T factor() const {
+    if constexpr (std::is_integral_v<T>) return T(int64_t(value));  // cut to size: a narrow type does not hold all negatives
+    return T(value);
   }
 };
 struct Mul {
-  static constexpr bool kComplex = true, kComplexHalf = true;
+  static constexpr bool kComplex = true, kComplexHalf = true, kNarrow = true, kTruth = true;
   explicit Mul(const double*) {}
   template <class T>
   MT_INLINE T operator()(T a, T b) const {
@@ -144,9 +160,9 @@ BINARY_COMPLEX(Div, a / b)
 BINARY(Remainder, floor_remainder(a, b))
 BINARY_COMPLEX(Pow, power(a, b))
 BINARY_COMPLEX(PowReversed, power(b, a))
-BINARY(Maximum, (a > b) | (a != a) ? a : b)  // a NaN in either wins
-BINARY(Minimum, (a < b) | (a != a) ? a : b)
-BINARY(Atan2, std::atan2(a, b))
+BINARY_NARROW(Maximum, (a > b) | (a != a) ? a : b)  // a NaN in either wins
+BINARY_NARROW(Minimum, (a < b) | (a != a) ? a : b)
+BINARY(Atan2, vatan2(a, b))
 COMPARISON_COMPLEX(Eq, a == b)
 COMPARISON_COMPLEX(Ne, a != b)
 COMPARISON(Lt, a < b)
@@ -161,19 +177,19 @@ COMPARISON_COMPLEX(LogicalXor, (a != T(0)) != (b != T(0)))
 BINARY(Hypot, std::hypot(a, b))
 BINARY(CopySign, std::copysign(a, b))
 BINARY(NextAfter, std::nextafter(a, b))
-BINARY(Xlogy, b != b ? b : (a == 0 ? T(0) : a * std::log(b)))
-BINARY(Xlog1py, b != b ? b : (a == 0 ? T(0) : a * std::log1p(b)))
+BINARY(Xlogy, b != b ? b : (a == 0 ? T(0) : a * vlog(b)))
+BINARY(Xlog1py, b != b ? b : (a == 0 ? T(0) : a * vlog1p(b)))
 template <class T>
 MT_INLINE T log_of_sum(T a, T b) {  // log(exp(a) + exp(b))
   if (std::isinf(a) && a == b) return a;
   const T top = std::fmax(a, b);
-  return a != a || b != b ? a + b : top + std::log1p(std::exp(-std::fabs(a - b)));
+  return a != a || b != b ? a + b : top + vlog1p(vexp(-std::fabs(a - b)));
 }
 template <class T>
 MT_INLINE T log2_of_sum(T a, T b) {  // log2(2 ** a + 2 ** b)
   if (std::isinf(a) && a == b) return a;
   const T top = std::fmax(a, b);
-  return a != a || b != b ? a + b : top + std::log1p(std::exp2(-std::fabs(a - b))) * T(1.44269504088896340736);
+  return a != a || b != b ? a + b : top + vlog1p(vexp2(-std::fabs(a - b))) * T(1.44269504088896340736);
 }
 BINARY(LogAddExp, log_of_sum(a, b))
 BINARY(LogAddExp2, log2_of_sum(a, b))
@@ -246,9 +262,9 @@ struct Fmod {
   MT_INLINE double operator()(double a, double b) const { return std::fmod(a, b); }
 };
 
-BINARY(BitwiseAnd, a& b)
-BINARY(BitwiseOr, a | b)
-BINARY(BitwiseXor, a ^ b)
+BINARY_NARROW(BitwiseAnd, a& b)
+BINARY_NARROW(BitwiseOr, a | b)
+BINARY_NARROW(BitwiseXor, a ^ b)
 
 // Gradients, from the incoming gradient `a` and the value `b` saved by the forward pass.
 BINARY_WITH(ThresholdBackward, threshold, b <= threshold ? T(0) : a)
@@ -301,10 +317,11 @@ int rounded_division(const mt_tensor* const* operands) {
 
 template <class Op>
 int bitwise(const mt_tensor* const* operands) {
-  const int32_t dtypes[] = {MT_I64, MT_I64, MT_I64};
+  int32_t dtypes[] = {MT_I64, MT_I64, MT_I64};
   for (int k = 0; k < 3; ++k)
     if (compute_dtype(operands[k]->dtype) != MT_I64) return MT_ERROR_DTYPE;
-  return elementwise<3>(operands, dtypes, pick_loop<Op, int64_t, int64_t, 2>(), nullptr);
+  const BlockFn fn = narrowed<Op, 2, false>(operands, dtypes, pick_loop<Op, int64_t, int64_t, 2>());
+  return elementwise<3>(operands, dtypes, fn, nullptr);
 }
 
 // As `bitwise`, of functions that truth values do not have.

@@ -334,6 +334,42 @@ struct TakesComplexHalf : std::false_type {};
 template <class Op>
 struct TakesComplexHalf<Op, std::void_t<decltype(Op::kComplexHalf)>> : std::true_type {};
 
+// Whether it makes of narrow integers what it makes of them in 64 bits, cut to size: it says so by a member `kNarrow`. One of truth
+// values too, which are bytes of 0 and 1, by `kTruth`.
+template <class Op, class = void>
+struct TakesNarrow : std::false_type {};
+template <class Op>
+struct TakesNarrow<Op, std::void_t<decltype(Op::kNarrow)>> : std::true_type {};
+template <class Op, class = void>
+struct TakesTruth : std::false_type {};
+template <class Op>
+struct TakesTruth<Op, std::void_t<decltype(Op::kTruth)>> : std::true_type {};
+
+// Its loop over integers in their own dtype, where they are common and narrow, or null: converting them costs more than the loop.
+template <class Op, int Arity, bool Predicate>
+BlockFn narrow_loop_for(int32_t dtype) {
+  if constexpr (TakesNarrow<Op>::value) {
+    if (dtype == MT_U8) return pick_loop<Op, uint8_t, std::conditional_t<Predicate, bool, uint8_t>, Arity>();
+    if (dtype == MT_I32) return pick_loop<Op, int32_t, std::conditional_t<Predicate, bool, int32_t>, Arity>();
+  }
+  if constexpr (TakesTruth<Op>::value) {
+    if (dtype == MT_BOOL) return pick_loop<Op, uint8_t, std::conditional_t<Predicate, bool, uint8_t>, Arity>();
+  }
+  return nullptr;
+}
+
+// The loop over operands of one narrow dtype, which `dtypes` become then; else the one that is given.
+template <class Op, int Arity, bool Predicate>
+BlockFn narrowed(const mt_tensor* const* operands, int32_t* dtypes, BlockFn otherwise) {
+  for (int k = Predicate ? 2 : 1; k <= Arity; ++k)
+    if (operands[k]->dtype != operands[k - 1]->dtype) return otherwise;
+  const int32_t dtype = operands[Arity]->dtype;
+  const BlockFn fn = narrow_loop_for<Op, Arity, Predicate>(dtype);
+  if (fn == nullptr) return otherwise;
+  for (int k = Predicate ? 1 : 0; k <= Arity; ++k) dtypes[k] = dtype;
+  return fn;
+}
+
 // Its loop over complex numbers, or null; Predicates write bool.
 template <class Op, int Arity, bool Predicate>
 BlockFn complex_loop_for(int32_t dtype) {
@@ -406,9 +442,13 @@ int arithmetic(const mt_tensor* const* operands, const double* params = nullptr)
     dtypes[k] = dtype;
   }
   if constexpr (Arity == 2) {
-    if (dtype == MT_I64) return elementwise<3>(WrappedPair(operands).operands, dtypes, fn, params);
+    if (dtype == MT_I64) {
+      const WrappedPair pair(operands);
+      return elementwise<3>(pair.operands, dtypes, narrowed<Op, 2, false>(pair.operands, dtypes, fn), params);
+    }
     if (halves) return elementwise<3>(HalvesPair(operands).operands, dtypes, fn, params);
   }
+  if (dtype == MT_I64) return elementwise<Arity + 1>(operands, dtypes, narrowed<Op, Arity, false>(operands, dtypes, fn), params);
   return elementwise<Arity + 1>(operands, dtypes, fn, params);
 }
 
@@ -433,8 +473,12 @@ int predicate(const mt_tensor* const* operands, int32_t dtype) {
   for (int k = 1; k <= Arity; ++k) dtypes[k] = dtype;
   dtypes[0] = MT_BOOL;
   if constexpr (Arity == 2) {
-    if (dtype == MT_I64) return elementwise<3>(WrappedPair(operands).operands, dtypes, fn, nullptr);
+    if (dtype == MT_I64) {
+      const WrappedPair pair(operands);
+      return elementwise<3>(pair.operands, dtypes, narrowed<Op, 2, true>(pair.operands, dtypes, fn), nullptr);
+    }
   }
+  if (dtype == MT_I64) return elementwise<Arity + 1>(operands, dtypes, narrowed<Op, Arity, true>(operands, dtypes, fn), nullptr);
   return elementwise<Arity + 1>(operands, dtypes, fn, nullptr);
 }
 

@@ -66,27 +66,6 @@ struct Places {
   }
 };
 
-// Elements are moved whatever they are: by their bytes.
-struct Sixteen {
-  uint64_t parts[2];
-};
-
-template <class F>
-int by_size(int32_t itemsize, F&& f) {
-  switch (itemsize) {
-    case 1:
-      return f(uint8_t());
-    case 2:
-      return f(uint16_t());
-    case 4:
-      return f(uint32_t());
-    case 8:
-      return f(uint64_t());
-    default:
-      return f(Sixteen());
-  }
-}
-
 template <class T>
 MT_INLINE void add(T& to, T value) {
   if constexpr (std::is_same_v<T, bool>) {

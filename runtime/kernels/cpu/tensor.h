@@ -198,6 +198,28 @@ struct PerIsa {
   }
 };
 
+// Elements are moved whatever they are: by their bytes.
+struct Sixteen {
+  uint64_t parts[2];
+};
+
+// Calls f with a value of a type of that size.
+template <class F>
+int by_size(int32_t itemsize, F&& f) {
+  switch (itemsize) {
+    case 1:
+      return f(uint8_t());
+    case 2:
+      return f(uint16_t());
+    case 4:
+      return f(uint32_t());
+    case 8:
+      return f(uint64_t());
+    default:
+      return f(Sixteen());
+  }
+}
+
 // Converts `n` elements between dtypes; strides in elements. Defined in cast.cpp.
 using CastFn = int (*)(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n);
 CastFn cast_fn(int32_t dst_dtype, int32_t src_dtype);

@@ -54,16 +54,14 @@ struct Where {
   }
 };
 
+// Elements are chosen, not computed with: in the output's dtype, whatever it is, by their size.
 int where(const mt_tensor* const* operands) {
-  const bool complex = is_complex(operands[0]->dtype);
-  const int32_t dtype = complex ? int32_t(MT_C128) : compute_dtype(operands[0]->dtype);
+  const int32_t dtype = operands[0]->dtype;
+  if (is_float8(dtype)) return MT_ERROR_DTYPE;
   const int32_t dtypes[] = {dtype, MT_BOOL, dtype, dtype};
-  const BlockFn fn = complex ? PerIsa<Where<std::complex<double>>, void* const*, int64_t, const double*>::pick()
-                     : dtype == MT_F32   ? PerIsa<Where<float>, void* const*, int64_t, const double*>::pick()
-                     : dtype == MT_F64 ? PerIsa<Where<double>, void* const*, int64_t, const double*>::pick()
-                                       : PerIsa<Where<int64_t>, void* const*, int64_t, const double*>::pick();
-  if (dtype < 0) return MT_ERROR_DTYPE;
-  return elementwise<4>(operands, dtypes, fn, nullptr);
+  return by_size(item_size(dtype), [&](auto element) {
+    return elementwise<4>(operands, dtypes, PerIsa<Where<decltype(element)>, void* const*, int64_t, const double*>::pick(), nullptr);
+  });
 }
 
 // The ends of the range of a compute dtype, which stand for a missing limit.
@@ -124,6 +122,7 @@ MT_EXPORT int mt_where(const mt_tensor* condition, const mt_tensor* self, const 
 MT_EXPORT int mt_masked_fill(const mt_tensor* self, const mt_tensor* mask, double value, const mt_tensor* out) {
   if (mask->dtype != MT_BOOL) return MT_ERROR_DTYPE;
   if (!mt::holds(out->dtype, value)) return MT_ERROR_OVERFLOW;
+  if (out->dtype == MT_F16 || out->dtype == MT_BF16) value = double(float(value));  // as PyTorch converts numbers
   const mt_tensor scalar = mt::scalar_operand(&value);
   const mt_tensor* operands[] = {out, mask, &scalar, self};
   return mt::where(operands);

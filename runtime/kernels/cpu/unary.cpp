@@ -63,6 +63,30 @@ constexpr bool is_complex_number<std::complex<T>> = true;
     }                                           \
   };
 
+// Of narrow integers and truth values, too.
+#define NARROW_PREDICATE_COMPLEX(Name, expression, of_complex) \
+  struct Name {                                       \
+    static constexpr bool kComplex = true, kNarrow = true, kTruth = true; \
+    explicit Name(const double*) {}                   \
+    template <class T>                                \
+    MT_INLINE bool operator()(T x) const {            \
+      if constexpr (is_complex_number<T>) {           \
+        return of_complex;                            \
+      } else {                                        \
+        return expression;                            \
+      }                                               \
+    }                                                 \
+  };
+#define NARROW_UNARY(Name, expression)          \
+  struct Name {                                 \
+    static constexpr bool kNarrow = true, kTruth = true; \
+    explicit Name(const double*) {}             \
+    template <class T>                          \
+    MT_INLINE T operator()(T x) const {         \
+      return expression;                        \
+    }                                           \
+  };
+
 template <class T>
 MT_INLINE T unsigned_neg(T x) {
   if constexpr (kFloat<T>) return -x;
@@ -114,14 +138,14 @@ MT_INLINE double log_gamma(double x) {
 }
 
 UNARY_COMPLEX(Neg, unsigned_neg(x), -x)
-UNARY(Abs, magnitude(x))
+NARROW_UNARY(Abs, magnitude(x))
 UNARY_COMPLEX(Sign, T((x > 0) - (x < 0)), x == T(0) ? T(0) : x / std::abs(x))
 UNARY_COMPLEX(Square, squared(x), x * x)
 UNARY(Floor, rounded_down(x))
 UNARY(Ceil, rounded_up(x))
 UNARY(Round, rounded_to_even(x))
 UNARY(Trunc, truncated(x))
-UNARY(Relu, x < 0 ? T(0) : x)  // NaN is not below 0 and passes
+NARROW_UNARY(Relu, x < 0 ? T(0) : x)  // NaN is not below 0 and passes
 UNARY_COMPLEX(Exp, vexp(x), std::exp(x))
 UNARY_COMPLEX(Log, vlog(x), std::log(x))
 UNARY_COMPLEX(Sqrt, std::sqrt(x), std::sqrt(x))
@@ -130,31 +154,31 @@ UNARY_COMPLEX(Reciprocal, T(1) / x, T(1) / x)
 UNARY_COMPLEX(Sigmoid, vsigmoid(x), T(1) / (T(1) + std::exp(-x)))
 UNARY_COMPLEX(Tanh, vtanh(x), std::tanh(x))
 UNARY_COMPLEX(Silu, x * vsigmoid(x), x / (T(1) + std::exp(-x)))
-UNARY_COMPLEX(Expm1, std::expm1(x), std::exp(x) - T(1))
-UNARY_COMPLEX(Log1p, std::log1p(x), std::log(T(1) + x))
-UNARY_COMPLEX(Log2, std::log2(x), std::log(x) / T(0.69314718055994530942))
-UNARY_COMPLEX(Log10, std::log10(x), std::log10(x))
-UNARY_COMPLEX(Exp2, std::exp2(x), std::exp(x * T(0.69314718055994530942)))
+UNARY_COMPLEX(Expm1, vexpm1(x), std::exp(x) - T(1))
+UNARY_COMPLEX(Log1p, vlog1p(x), std::log(T(1) + x))
+UNARY_COMPLEX(Log2, vlog2(x), std::log(x) / T(0.69314718055994530942))
+UNARY_COMPLEX(Log10, vlog10(x), std::log10(x))
+UNARY_COMPLEX(Exp2, vexp2(x), std::exp(x * T(0.69314718055994530942)))
 UNARY_COMPLEX(Sin, std::sin(x), std::sin(x))
 UNARY_COMPLEX(Cos, std::cos(x), std::cos(x))
 UNARY_COMPLEX(Tan, std::tan(x), std::tan(x))
-UNARY_COMPLEX(Asin, std::asin(x), std::asin(x))
-UNARY_COMPLEX(Acos, std::acos(x), std::acos(x))
-UNARY_COMPLEX(Atan, std::atan(x), std::atan(x))
-UNARY_COMPLEX(Sinh, std::sinh(x), std::sinh(x))
-UNARY_COMPLEX(Cosh, std::cosh(x), std::cosh(x))
+UNARY_COMPLEX(Asin, vasin(x), std::asin(x))
+UNARY_COMPLEX(Acos, vacos(x), std::acos(x))
+UNARY_COMPLEX(Atan, vatan(x), std::atan(x))
+UNARY_COMPLEX(Sinh, vsinh(x), std::sinh(x))
+UNARY_COMPLEX(Cosh, vcosh(x), std::cosh(x))
 UNARY(Erf, verf(x))
 UNARY(Gelu, x * vnormal(x))
 UNARY(GeluTanh, x * T(0.5) * (T(1) + vtanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x))))
-PREDICATE_COMPLEX(LogicalNot, x == 0, x == T(0))
-PREDICATE_COMPLEX(IsNan, x != x, x != x)
-PREDICATE_COMPLEX(IsInf, kFloat<T> && (x - x != 0) && x == x, std::isinf(x.real()) || std::isinf(x.imag()))
-PREDICATE_COMPLEX(IsFinite, x - x == 0, std::isfinite(x.real()) && std::isfinite(x.imag()))
+NARROW_PREDICATE_COMPLEX(LogicalNot, x == 0, x == T(0))
+NARROW_PREDICATE_COMPLEX(IsNan, x != x, x != x)
+NARROW_PREDICATE_COMPLEX(IsInf, kFloat<T> && (x - x != 0) && x == x, std::isinf(x.real()) || std::isinf(x.imag()))
+NARROW_PREDICATE_COMPLEX(IsFinite, x - x == 0, std::isfinite(x.real()) && std::isfinite(x.imag()))
 
 UNARY_COMPLEX(Asinh, std::asinh(x), std::asinh(x))
 UNARY_COMPLEX(Acosh, std::acosh(x), std::acosh(x))
 UNARY_COMPLEX(Atanh, std::atanh(x), std::atanh(x))
-UNARY(Erfc, std::erfc(x))
+UNARY(Erfc, verfc(x))
 UNARY(Lgamma, log_gamma(x))
 UNARY(Frac, x - truncated(x))
 UNARY_COMPLEX(Sinc, x == 0 ? T(1) : std::sin(T(M_PI) * x) / (T(M_PI) * x), x == T(0) ? T(1) : std::sin(T(M_PI) * x) / (T(M_PI) * x))
@@ -162,7 +186,29 @@ PREDICATE(SignBit, negative(x))
 PREDICATE(IsPosInf, kFloat<T> && x > 0 && x - x != 0)
 PREDICATE(IsNegInf, kFloat<T> && x < 0 && x - x != 0)
 
+// Of floats that are few turns all at once, and then of each that is not.
+template <float (*kFast)(float), float (*kFar)(float)>
+struct TurnLoop {
+  MT_INLINE static int run(void* const* p, int64_t n, const double*) {
+    float* out = static_cast<float*>(p[0]);
+    const float* given = static_cast<const float*>(p[1]);
+    float x[kRun];  // which out may overwrite
+    for (int64_t done = 0; done < n; done += kRun, out += kRun, given += kRun) {
+      const int64_t count = std::min(kRun, n - done);
+      std::memcpy(x, given, size_t(count) * sizeof(float));
+      int far = 0;
+      for (int64_t i = 0; i < count; ++i) far |= int(!(std::fabs(x[i]) <= kFewTurns));
+      for (int64_t i = 0; i < count; ++i) out[i] = kFast(x[i]);
+      if (far)
+        for (int64_t i = 0; i < count; ++i)
+          if (!(std::fabs(x[i]) <= kFewTurns)) out[i] = kFar(x[i]);
+    }
+    return MT_OK;
+  }
+};
+
 struct BitwiseNot {
+  static constexpr bool kNarrow = true;
   explicit BitwiseNot(const double*) {}
   template <class T>
   MT_INLINE T operator()(T x) const {
@@ -171,6 +217,14 @@ struct BitwiseNot {
 };
 
 }  // namespace
+
+template <>
+struct Loop<Sin, float, float, 1> : TurnLoop<vsin, std::sin> {};
+template <>
+struct Loop<Cos, float, float, 1> : TurnLoop<vcos, std::cos> {};
+template <>
+struct Loop<Tan, float, float, 1> : TurnLoop<vtan, std::tan> {};
+
 }  // namespace mt
 
 #define EXPORT_ARITHMETIC(name, Name, FloatOnly)                       \
@@ -240,6 +294,16 @@ EXPORT_PREDICATE(isneginf, IsNegInf)
 
 namespace {
 
+// x where it is positive, else a factor times e^(another x) - 1; times a scale.
+struct Elu {
+  double negative, scale, input;
+  explicit Elu(const double* p) : negative(p[0] * p[1]), scale(p[1]), input(p[2]) {}
+  template <class T>
+  MT_INLINE T operator()(T x) const {
+    return x > 0 ? x * T(scale) : mt::vexpm1(x * T(input)) * T(negative);
+  }
+};
+
 // The magnitude of complex numbers, a real one.
 template <class T>
 struct MagnitudeLoop {
@@ -292,6 +356,15 @@ MT_EXPORT int mt_bitwise_not(const mt_tensor* self, const mt_tensor* out) {
   if (self->dtype == MT_BOOL) return mt_logical_not(self, out);
   if (mt::compute_dtype(out->dtype) != MT_I64) return MT_ERROR_DTYPE;
   const mt_tensor* operands[] = {out, self};
-  const int32_t dtypes[] = {MT_I64, MT_I64};
-  return mt::elementwise<2>(operands, dtypes, mt::pick_loop<mt::BitwiseNot, int64_t, int64_t, 1>(), nullptr);
+  int32_t dtypes[] = {MT_I64, MT_I64};
+  const mt::BlockFn fn = mt::narrowed<mt::BitwiseNot, 1, false>(operands, dtypes, mt::pick_loop<mt::BitwiseNot, int64_t, int64_t, 1>());
+  return mt::elementwise<2>(operands, dtypes, fn, nullptr);
+}
+
+MT_EXPORT int mt_elu(const mt_tensor* self, const mt_tensor* out, double alpha, double scale, double input_scale) {
+  const double params[] = {alpha, scale, input_scale};
+  for (double number : params)
+    if (!mt::holds_factor(out->dtype, number)) return MT_ERROR_OVERFLOW;
+  const mt_tensor* operands[] = {out, self};
+  return mt::arithmetic<Elu, 1, true>(operands, params);
 }

@@ -9,6 +9,7 @@ from .. import _core
 from .._core import Tensor
 from .._ops import ops
 from ._arrays import bits, moved
+from ._native import native
 from .reduction import wrap_dim, wrap_dims, written
 
 _I64, _I32, _BOOL = (_core.dtypes[name] for name in ("int64", "int32", "bool"))
@@ -22,9 +23,13 @@ def fill_into(self: Tensor, value: Tensor, *, out: Tensor) -> Tensor:
 
 def flip(self: Tensor, dims: Sequence[int]) -> Tensor:
     """Elements in reverse along dimensions."""
-    import numpy as np
-
-    return moved(np.flip(bits(self), flipped(self, dims)), self.dtype)
+    gone = flipped(self, dims)
+    if not gone:
+        copy: Tensor = self.clone()
+        return copy
+    result = _core.alloc(self.shape, self.dtype, self.device)
+    native("mt_flip", "desc", "desc", "u64")(self.contiguous(), result, sum(1 << d for d in gone))
+    return result
 
 
 def flip_fake(self: Tensor, dims: Sequence[int]) -> Tensor:
@@ -247,13 +252,9 @@ def triu(self: Tensor, diagonal: int = 0) -> Tensor:
 
 
 def _triangle(name: str, self: Tensor, diagonal: int) -> Tensor:
-    import numpy as np
-
-    rows, columns = self.shape[-2:]
-    place = np.arange(columns)[None, :] - np.arange(rows)[:, None]
-    kept = place <= diagonal if name == "tril" else place >= diagonal
-    array = bits(self)
-    return moved(np.where(kept, array, np.zeros((), array.dtype)), self.dtype)
+    result = _core.alloc(self.shape, self.dtype, self.device)
+    native("mt_triangle", "desc", "desc", "i64", "bool_")(self.contiguous(), result, diagonal, name == "tril")
+    return result
 
 
 def tril_indices(

@@ -1,4 +1,4 @@
-"""Running sums, products and extremes along a dimension, by NumPy."""
+"""Running sums, products and extremes along a dimension."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from .. import _core
 from .._core import Tensor
 from .._ops import ops
 from ._arrays import as_array, as_tensor, moved
+from ._native import native
 from .reduction import wrap_dim
 
 _DTYPES = _core.dtypes
-_I64 = _DTYPES["int64"]
+_I64, _F32, _F64 = (_DTYPES[name] for name in ("int64", "float32", "float64"))
+_HALVES = (_DTYPES["float16"], _DTYPES["bfloat16"])
 
 
 def _total(self: Tensor, dtype: Any) -> Any:
@@ -34,11 +36,17 @@ def _running(name: str, self: Tensor, dim: int, dtype: Any) -> Tensor:
 
     target = _total(self, dtype)
     d = wrap_dim(dim, self.dim())
-    array = as_array(self.to(target))
+    given: Tensor = self.to(target)
     if not self.dim():
-        return self.to(target).clone()  # type: ignore[no-any-return]
-    wide = array.astype("float64") if array.dtype == "float32" or array.dtype == "float16" else array
-    return as_tensor(getattr(np, name)(wide, axis=d), target)
+        copy: Tensor = given.clone()
+        return copy
+    computed = _F32 if target in _HALVES else target
+    if computed not in (_F32, _F64, _I64):
+        return as_tensor(getattr(np, name)(as_array(given), axis=d), target)
+    result = _core.alloc(self.shape, computed, self.device)
+    native(f"mt_{name}", "desc", "desc", "i64")(given.to(computed).contiguous(), result, d)
+    found: Tensor = result.to(target)
+    return found
 
 
 def running_fake(self: Tensor, dim: int, *, dtype: Any = None) -> Tensor:

@@ -332,8 +332,11 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     _check_slices("index_add_", self, d, index, source)
     if self.is_meta:
         return self
-    if self.dtype in _HALVES and self.dim() > 1 and alpha == 1 and index.dtype is _I64:  # in float32, as in PyTorch
-        return scatter_add_(self, d, _spread(self, d, index, source), source)
+    # Halves in float32, as in PyTorch.
+    plain = self.dim() > 1 and alpha == 1 if self.dtype in (*_HALVES, _BOOL) else self.dim() > 0
+    if plain and index.dtype is _I64:
+        given = source if alpha == 1 else source * alpha
+        return scatter_add_(self, d, _spread(self, d, index, source), given)
     target, given = _lifted(self), as_array(_lifted(source))
     array = as_array(target)
     if self.dtype is _BOOL:
