@@ -582,7 +582,7 @@ def _special_erfc_out(op):
 def _erfinv_default(op, self):
     """The inverse of the error function."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
-    op.python("mindtorch_v2.kernels.special:erfinv")
+    op.launch("CPU", _libmindtorch_cpu["mt_erfinv"], desc(self), desc(out))
 
     @op.gradient
     def _(grad):
@@ -602,7 +602,7 @@ def erfinv_(op, self):
         message=f"result type {result_type(self, 1.0)} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self)
-    op.compute(self.copy_(torch.ops.aten.erfinv(self)), device="CPU")
+    op.launch("CPU", _libmindtorch_cpu["mt_erfinv"], desc(self), desc(self))
 
     @op.gradient
     def _(grad):

@@ -61,3 +61,18 @@ def test_slices_at_indices_out_of_range(t):
             t.ones(shape).index_select(dim, t.tensor([0, 5]))
     with pytest.raises(IndexError, match="index out of range in self"):
         t.ones(3).index_select(0, t.tensor([5]))
+
+
+@pytest.mark.parametrize("alpha", [2, 2.5, -1, 300])
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64", "float32", "float64", "bfloat16", "bool", "complex64"])
+@pytest.mark.parametrize("shape", [(6,), (6, 4), (6, 4, 3)])
+def test_a_factor_is_taken_in_the_dtype(shape, dtype, alpha):
+    def computed(t):
+        kind = getattr(t, dtype)
+        x, source = t.ones(shape, dtype=kind), t.full((3, *shape[1:]), 3, dtype=kind)
+        try:
+            return x.index_add(0, t.tensor([0, 2, 2]), source, alpha=alpha).tolist()
+        except RuntimeError:
+            return "refused"
+
+    assert computed(ours) == computed(pytorch)

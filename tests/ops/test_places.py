@@ -90,3 +90,37 @@ def test_an_index_outside_is_named(name: str, place: int) -> None:
     index = ours.tensor([0, place])
     with pytest.raises((IndexError, RuntimeError), match=f"index {place} is out of bounds for dimension 0 with size 3"):
         getattr(ours.zeros(3), name)(0, index, *([ours.ones(2)] if name.startswith("scatter") else []))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "u1", "i2", "i8", "bool", "c8"])
+@pytest.mark.parametrize(
+    "shape", [(7,), (40_000,), (3, 5), (200, 301), (70, 1, 400), (2, 3, 4), (0, 3), (3, 0), (1, 1)]
+)
+def test_places_of_what_is_not_0(shape: tuple[int, ...], dtype: str) -> None:
+    values = np.random.default_rng(1).integers(0, 3, shape).astype(dtype)
+    for order in (lambda x: x, lambda x: x.transpose(0, -1)):
+        wanted = order(pytorch.from_numpy(values)).nonzero().numpy()
+        found = order(ours.from_numpy(values)).nonzero().numpy()
+        np.testing.assert_array_equal(found, wanted)
+        assert found.dtype == wanted.dtype
+
+
+@pytest.mark.parametrize("dtype", ["bool", "f2", "f4", "f8", "c16"])
+@pytest.mark.parametrize("shape", [(9,), (5, 9), (3, 9, 1), (2, 9, 4), (3000, 9), (9, 3000)])
+def test_single_elements_are_selected(shape: tuple[int, ...], dtype: str) -> None:
+    values = (np.random.default_rng(2).standard_normal(shape) * 3).astype(dtype)
+    for dim, size in enumerate(shape):
+        index = np.random.default_rng(3).integers(0, size, 50)
+        found = ours.from_numpy(values).index_select(dim, ours.from_numpy(index))
+        np.testing.assert_array_equal(found.numpy(), values.take(index, dim))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "f2", "f4", "f8", "c16"])
+@pytest.mark.parametrize("shape", [(9,), (5, 9), (3, 9, 1), (2, 9, 4, 33), (0, 3), (300, 700)])
+def test_flips(shape: tuple[int, ...], dtype: str) -> None:
+    values = (np.random.default_rng(4).standard_normal(shape) * 3).astype(dtype)
+    for mask in range(1 << len(shape)):
+        dims = [d for d in range(len(shape)) if mask >> d & 1]
+        np.testing.assert_array_equal(ours.from_numpy(values).flip(dims).numpy(), np.flip(values, dims))
+        turned = ours.from_numpy(values).transpose(0, -1).flip(dims)
+        np.testing.assert_array_equal(turned.numpy(), np.flip(values.swapaxes(0, -1), dims))

@@ -23,12 +23,34 @@ struct Slice {
   }
 };
 
+// Single elements, of rows of `size`.
+template <class T>
+void select_elements(const mt_tensor* self, int64_t size, const Indices& indices, const mt_tensor* out, int64_t first, int64_t last) {
+  T* to = static_cast<T*>(out->data) + first;
+  for (int64_t count; first < last; first += count, to += count) {
+    const int64_t column = first % indices.count;
+    count = std::min(last - first, indices.count - column);
+    const T* from = static_cast<const T*>(self->data) + first / indices.count * size;
+    const int64_t* at = indices.at + column;
+    for (int64_t i = 0; i < count; ++i) to[i] = from[at[i]];
+  }
+}
+
 int select_runs(const mt_tensor* self, int64_t dim, const Indices& indices, const mt_tensor* out) {
   int64_t outer = 1, run = self->itemsize;
   for (int64_t d = 0; d < self->ndim; ++d) (d < dim ? outer : run) *= d == dim ? 1 : self->shape[d];
   const int64_t size = self->shape[dim];
   return parallel(outer * indices.count, rows_grain(run / 4), [&](int64_t first, int64_t last) -> int {
     Pace pace;
+    while (run == self->itemsize && first < last) {
+      const int64_t end = std::min(last, first + kStretch);
+      by_size(self->itemsize, [&](auto like) -> int {
+        select_elements<decltype(like)>(self, size, indices, out, first, end);
+        return MT_OK;
+      });
+      if (pace.stops(end - first)) return MT_ERROR_INTERRUPTED;
+      first = end;
+    }
     for (; first < last; ++first) {
       const int64_t from = first / indices.count * size + indices.at[first % indices.count];
       std::memcpy(static_cast<char*>(out->data) + first * run, static_cast<const char*>(self->data) + from * run, size_t(run));

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
@@ -41,7 +41,7 @@ __all__ = [
 _BF16, _I16, _BOOL, _U8 = (_core.dtypes[n] for n in ("bfloat16", "int16", "bool", "uint8"))
 _HALVES = _core.dtypes["float16"], _BF16
 _ADDED_IN_STEPS = _BF16, *BITS_OF_NARROW
-_BLOCK = 1 << 20  # elements that NumPy looks through at a time
+_PIECE = 1 << 14  # elements that are looked through at a time
 _I32, _I64 = _core.dtypes["int32"], _core.dtypes["int64"]
 _CPU = _core.device("cpu")
 _BYTES_AS_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
@@ -123,7 +123,7 @@ def _mask_keys(self: Tensor, mask: Tensor, first: int) -> list[Any]:
                 f"The shape of the mask {list(mask.shape)} at index {d} does not match the shape of the indexed tensor "
                 f"{list(self.shape)} at index {first + d}"
             )
-    return list(_nonzero_rows(bits(mask)).T)
+    return list(bits(_nonzero_rows(mask)).T)
 
 
 def _check_indices(array: Any, d: int, size: int) -> None:
@@ -367,45 +367,21 @@ def where_nonzero(condition: Tensor) -> list[Tensor]:
     return list(rows.unbind(1))
 
 
-def _nonzero_rows(truth: Any) -> Any:
-    """The indices of an array's elements that are not 0, a row each; between blocks of it Ctrl-C is heard."""
-    import numpy as np
-
-    if truth.size <= _BLOCK:
-        return np.argwhere(truth).astype("int64", copy=False)
-    count = sum(int(np.count_nonzero(block)) for _, block in _blocks(truth, (0,) * truth.ndim))
-    rows = np.asarray(_core.as_memoryview(_core.alloc((count, truth.ndim), _I64, "cpu")))
-    done = 0
-    for first, block in _blocks(truth, (0,) * truth.ndim):
-        found = np.argwhere(block)
-        np.add(found, first, out=rows[done : done + len(found)])
-        done += len(found)
+def _nonzero_rows(self: Tensor) -> Tensor:
+    """The indices of the elements that are not 0, a row each, of a tensor of at least one dimension."""
+    mask = self.to(_BOOL).contiguous()
+    counts = _core.alloc((-(-mask.numel() // _PIECE),), _I64, self.device)
+    native("mt_nonzero_counts", "desc", "desc")(mask, counts)
+    rows = _core.alloc((int(bits(counts).sum()), mask.dim()), _I64, self.device)
+    native("mt_nonzero_rows", "desc", "desc", "desc")(mask, counts, rows)
     return rows
-
-
-def _blocks(array: Any, first: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """Parts of an array in the order of its elements, each with the index of its first one."""
-    if array.size <= _BLOCK:
-        yield first, array
-        return
-    axis = next(d for d, size in enumerate(array.shape) if size > 1)
-    step = max(1, _BLOCK * array.shape[axis] // array.size)
-    for start in range(0, array.shape[axis], step):
-        part = array[(slice(None),) * axis + (slice(start, start + step),)]
-        yield from _blocks(part, (*first[:axis], first[axis] + start, *first[axis + 1 :]))
 
 
 def nonzero(self: Tensor) -> Tensor:
     """The indices of all elements that are not 0, a row each."""
-    import numpy as np
-
-    if self.numel() == 0:
-        return _core.alloc((0, self.dim()), _I64, self.device)
-    truth = bits(self.float() if self.dtype is _BF16 else self)
-    rows = _nonzero_rows(truth)
     if self.dim() == 0:
-        rows = np.zeros((int(bool(truth)), 0), "int64")
-    return _from_array(rows, _core.alloc((), _I64, "meta"))
+        return _core.alloc((int(bool(bits(self.to(_BOOL)))), 0), _I64, self.device)
+    return _nonzero_rows(self)
 
 
 # ---------------------------------------------------------------- gradients

@@ -335,7 +335,7 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     # Halves in float32, as in PyTorch.
     plain = self.dim() > 1 and alpha == 1 if self.dtype in (*_HALVES, _BOOL) else self.dim() > 0
     if plain and index.dtype is _I64:
-        given = source if alpha == 1 else source * alpha
+        given = source if alpha == 1 else source * ops.aten.scalar_tensor(alpha, dtype=self.dtype)
         return scatter_add_(self, d, _spread(self, d, index, source), given)
     target, given = _lifted(self), as_array(_lifted(source))
     array = as_array(target)

@@ -78,7 +78,7 @@ def _quiet() -> Any:
     return np.errstate(all="ignore")
 
 
-erfinv, digamma, erfcx = _of_one("erfinv"), _of_one("psi"), _of_one("erfcx")
+digamma, erfcx = _of_one("psi"), _of_one("erfcx")
 i0, i0e, i1, i1e = _of_one("i0"), _of_one("i0e"), _of_one("i1"), _of_one("i1e")
 modified_bessel_i0, modified_bessel_i1 = i0, i1
 modified_bessel_k0, modified_bessel_k1 = _of_one("k0"), _of_one("k1")
