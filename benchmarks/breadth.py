@@ -27,8 +27,8 @@ ROWS, COLUMNS, CHOSEN = 512, 1024, 256
 TURN, MOST, ROUNDS = 0.03, 20, 3  # seconds of a turn, calls of one, and turns of either side
 LIMIT = 1.5
 DTYPES = ("float32", "float64", "bfloat16", "int64", "int32", "uint8", "bool")
-TEXT = f"""A call with one thread on {ROWS} x {COLUMNS} elements, in turns, as geometric means, and how many calls take more
-than {LIMIT} of PyTorch's time. Written by `python -m benchmarks.breadth --write`."""
+TEXT = f"""A call with one thread on {ROWS} x {COLUMNS} elements, as geometric means, and how many calls take more than
+{LIMIT} of PyTorch's time. Written by `python -m benchmarks.breadth --write`."""
 
 ONE = """
     neg abs sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sigmoid erf erfc floor ceil round trunc frac
