@@ -125,14 +125,41 @@ class _KeyGuard:
         _core.set_thread_keys_(*self._before.pop())
 
 
-class ExcludeDispatchKeyGuard(_KeyGuard):
+class _ExcludeDispatchKeyGuard(_KeyGuard):
     """Calls on this thread skip these keys."""
 
     def _changed(self, included: int, excluded: int) -> tuple[int, int]:
         return included, excluded | self._keys
 
 
-_ExcludeDispatchKeyGuard = ExcludeDispatchKeyGuard
+class ExcludeDispatchKeyGuard:
+    """Calls on this thread skip these keys from when it is made until it is deleted, or left as a context.
+
+    Of PyTorch's guards this, `_AutoDispatchBelowAutograd` and `_DisableTorchDispatch` begin when they are made.
+    """
+
+    _added = 0  # those that were not excluded before
+
+    def __init__(self, keys: DispatchKeySet | str) -> None:
+        included, excluded = _core.thread_keys()
+        self._added = DispatchKeySet(keys).mask & ~excluded
+        _core.set_thread_keys_(included, excluded | self._added)
+
+    def _end(self) -> None:
+        included, excluded = _core.thread_keys()
+        _core.set_thread_keys_(included, excluded & ~self._added)
+        self._added = 0
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def __del__(self) -> None:
+        self._end()
 
 
 class _IncludeDispatchKeyGuard(_KeyGuard):
@@ -178,7 +205,7 @@ class _AutoDispatchBelowAutograd(ExcludeDispatchKeyGuard):
         super().__init__("Autograd")
 
 
-class _AutoDispatchBelowADInplaceOrView(ExcludeDispatchKeyGuard):
+class _AutoDispatchBelowADInplaceOrView(_ExcludeDispatchKeyGuard):
     """Calls on this thread go to the kernels below autograd and ADInplaceOrView."""
 
     def __init__(self) -> None:

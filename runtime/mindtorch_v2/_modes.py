@@ -150,22 +150,29 @@ class EnableTorchFunction(_FunctionGuard):
 
 
 class DisableTorchDispatch:
-    """Inside, no ``__torch_dispatch__`` is called: neither modes nor subclasses see operators."""
+    """No ``__torch_dispatch__`` is called, of modes or of subclasses, until it is deleted, or left as a context."""
 
     def __init__(self) -> None:
-        self._before: list[tuple[int, int]] = []
-
-    def __enter__(self) -> None:
         included, excluded = _core.thread_keys()
-        self._before.append((included & _PYTHON, excluded & _PYTHON))
+        self._before: tuple[int, int] | None = (included & _PYTHON, excluded & _PYTHON)
         _core.set_thread_keys_(included & ~_PYTHON, excluded | _PYTHON)
 
-    def __exit__(self, *exc: object) -> None:
-        if not self._before:
-            raise not_entered(self)
+    def _end(self) -> None:
+        if self._before is None:
+            return
         included, excluded = _core.thread_keys()
-        was_included, was_excluded = self._before.pop()
+        was_included, was_excluded = self._before
         _core.set_thread_keys_(included & ~_PYTHON | was_included, excluded & ~_PYTHON | was_excluded)
+        self._before = None
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        self._end()
+
+    def __del__(self) -> None:
+        self._end()
 
 
 @contextmanager

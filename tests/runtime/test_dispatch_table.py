@@ -167,6 +167,60 @@ def guards(t: Any) -> Any:
     return seen
 
 
+def guards_that_are_held(t: Any) -> Any:
+    c, key = t._C, t._C.DispatchKey.ADInplaceOrView
+    seen = []
+    for name, *arguments in (
+        ("ExcludeDispatchKeyGuard", c.DispatchKeySet(key)),
+        ("_ExcludeDispatchKeyGuard", c.DispatchKeySet(key)),
+        ("_AutoDispatchBelowADInplaceOrView",),
+        ("_DisableTorchDispatch",),
+    ):
+        which = "Python" if name == "_DisableTorchDispatch" else "ADInplaceOrView"
+        for with_context in (False, True):
+            guard = getattr(c, name)(*arguments)
+            seen.append((name, c._dispatch_tls_is_dispatch_key_excluded(which)))
+            if with_context:
+                with guard:
+                    seen.append(c._dispatch_tls_is_dispatch_key_excluded(which))
+                seen.append(c._dispatch_tls_is_dispatch_key_excluded(which))
+            del guard
+            seen.append(c._dispatch_tls_is_dispatch_key_excluded(which))
+    outer = c.ExcludeDispatchKeyGuard(c.DispatchKeySet(key))
+    inner = c.ExcludeDispatchKeyGuard(c.DispatchKeySet(key))  # which it does not end
+    del inner
+    seen.append(c._dispatch_tls_is_dispatch_key_excluded("ADInplaceOrView"))
+    del outer
+    seen.append(c._dispatch_tls_is_dispatch_key_excluded("ADInplaceOrView"))
+    return seen
+
+
+def a_kernel_that_goes_below_autograd_by_a_guard_that_it_holds(t: Any) -> Any:
+    library = t.library.Library(f"held_{t.__name__}", "DEF")
+    library.define("twice(Tensor x) -> Tensor")
+    operator = getattr(t.ops, f"held_{t.__name__}").twice.default
+
+    class Twice(t.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            guard = t._C._AutoDispatchBelowAutograd()
+            try:
+                return operator(x)
+            finally:
+                del guard
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * 2
+
+    library.impl("twice", Twice.apply, "Autograd")
+    library.impl("twice", lambda x: x * 2, "CPU")
+    x = t.ones(2, requires_grad=True)
+    y = operator(x)
+    y.sum().backward()
+    return y.tolist(), x.grad.tolist(), y.requires_grad
+
+
 def standing_sets(t: Any) -> Any:
     return str(t._C._dispatch_tls_local_include_set())
 
@@ -230,7 +284,8 @@ def overridden(t: Any) -> Any:
 
 
 AGREE = (
-    parsing, aliases, sets, guards, standing_sets, keys_of_tensors, an_operators_kernels, custom_op_kernels, overridden,
+    parsing, aliases, sets, guards, guards_that_are_held, a_kernel_that_goes_below_autograd_by_a_guard_that_it_holds,
+    standing_sets, keys_of_tensors, an_operators_kernels, custom_op_kernels, overridden,
 )  # fmt: skip
 
 

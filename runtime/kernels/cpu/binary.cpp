@@ -72,52 +72,24 @@ MT_INLINE T power(T a, T b) {
   }
 }
 
+// A function of a and b of type T, with what it says of itself.
+#define FUNCTION(Name, Result, says, expression)             \
+  struct Name {                                              \
+    says explicit Name(const double*) {}                     \
+    template <class T>                                       \
+    MT_INLINE Result operator()(T a, T b) const {            \
+      return expression;                                     \
+    }                                                        \
+  };
+#define SAYS_COMPLEX static constexpr bool kComplex = true;
+#define SAYS_NARROW static constexpr bool kNarrow = true, kTruth = true;
+#define BINARY(Name, expression) FUNCTION(Name, T, , expression)
 // With the same expression for complex numbers.
-#define BINARY_COMPLEX(Name, expression)                \
-  struct Name {                                         \
-    static constexpr bool kComplex = true;              \
-    explicit Name(const double*) {}                     \
-    template <class T>                                  \
-    MT_INLINE T operator()(T a, T b) const {            \
-      return expression;                                \
-    }                                                   \
-  };
-#define COMPARISON_COMPLEX(Name, expression)            \
-  struct Name {                                         \
-    static constexpr bool kComplex = true, kNarrow = true, kTruth = true; \
-    explicit Name(const double*) {}                     \
-    template <class T>                                  \
-    MT_INLINE bool operator()(T a, T b) const {         \
-      return expression;                                \
-    }                                                   \
-  };
-#define BINARY(Name, expression)                        \
-  struct Name {                                         \
-    explicit Name(const double*) {}                     \
-    template <class T>                                  \
-    MT_INLINE T operator()(T a, T b) const {            \
-      return expression;                                \
-    }                                                   \
-  };
-#define COMPARISON(Name, expression)                    \
-  struct Name {                                         \
-    static constexpr bool kNarrow = true, kTruth = true; \
-    explicit Name(const double*) {}                     \
-    template <class T>                                  \
-    MT_INLINE bool operator()(T a, T b) const {         \
-      return expression;                                \
-    }                                                   \
-  };
+#define BINARY_COMPLEX(Name, expression) FUNCTION(Name, T, SAYS_COMPLEX, expression)
 // Of narrow integers and truth values, too.
-#define BINARY_NARROW(Name, expression)                 \
-  struct Name {                                         \
-    static constexpr bool kNarrow = true, kTruth = true; \
-    explicit Name(const double*) {}                     \
-    template <class T>                                  \
-    MT_INLINE T operator()(T a, T b) const {            \
-      return expression;                                \
-    }                                                   \
-  };
+#define BINARY_NARROW(Name, expression) FUNCTION(Name, T, SAYS_NARROW, expression)
+#define COMPARISON(Name, expression) FUNCTION(Name, bool, SAYS_NARROW, expression)
+#define COMPARISON_COMPLEX(Name, expression) FUNCTION(Name, bool, SAYS_COMPLEX SAYS_NARROW, expression)
 // With one parameter, converted to the compute dtype.
 #define BINARY_WITH(Name, parameter, expression)        \
   struct Name {                                         \

@@ -10,10 +10,10 @@ namespace {
 // ln x of a positive normal number: exponent and mantissa, and Cephes' polynomial (Moshier, logf.c), with multiplications fused
 // into additions where PyTorch's compiler does.
 MT_INLINE float log_fused(float x) {
-  const int32_t bits = float_to_bits(x);
+  const int32_t bits = bits_of(x);
   float e = float((bits >> 23) - 126);
-  float m = bits_to_float((bits & 0x007FFFFF) | 0x3F000000);  // in [1/2, 1)
-  const bool below = float_to_bits(m) < 0x3F3504F3;             // sqrt(1/2)
+  float m = of_bits<float>((bits & 0x007FFFFF) | 0x3F000000);  // in [1/2, 1)
+  const bool below = bits_of(m) < 0x3F3504F3;             // sqrt(1/2)
   e = e - select(below, 1.0f, 0.0f);
   m = (m - 1.0f) + select(below, m, 0.0f);
   const float z = m * m;
@@ -50,8 +50,8 @@ MT_INLINE void sin_cos_fused(float x, float* sine, float* cosine) {
   const bool swapped = (octant & 2) != 0;
   const int32_t sine_sign = int32_t(uint32_t(octant & 4) << 29);
   const int32_t cosine_sign = int32_t(uint32_t(~(octant - 2) & 4) << 29);
-  *sine = bits_to_float(float_to_bits(select(swapped, c, s)) ^ sine_sign);
-  *cosine = bits_to_float(float_to_bits(select(swapped, s, c)) ^ cosine_sign);
+  *sine = of_bits<float>(bits_of(select(swapped, c, s)) ^ sine_sign);
+  *cosine = of_bits<float>(bits_of(select(swapped, s, c)) ^ cosine_sign);
 }
 
 // Uniform numbers made normal in place, 16 at a time: the first 8 are radii, the last 8 angles. They are taken apart first, so

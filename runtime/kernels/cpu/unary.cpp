@@ -19,73 +19,31 @@ constexpr bool is_complex_number = false;
 template <class T>
 constexpr bool is_complex_number<std::complex<T>> = true;
 
-#define UNARY(Name, expression)                 \
-  struct Name {                                 \
-    explicit Name(const double*) {}             \
-    template <class T>                          \
-    MT_INLINE T operator()(T x) const {         \
-      return expression;                        \
-    }                                           \
+// A function of x of type T, with what it says of itself; the last argument is its body.
+#define FUNCTION(Name, Result, says, ...)                    \
+  struct Name {                                              \
+    says explicit Name(const double*) {}                     \
+    template <class T>                                       \
+    MT_INLINE Result operator()(T x) const {                 \
+      __VA_ARGS__                                            \
+    }                                                        \
   };
+#define SAYS_COMPLEX static constexpr bool kComplex = true;
+#define SAYS_NARROW static constexpr bool kNarrow = true, kTruth = true;
+#define OF_COMPLEX(expression, of_complex)                   \
+  if constexpr (is_complex_number<T>) {                      \
+    return of_complex;                                       \
+  } else {                                                   \
+    return expression;                                       \
+  }
+#define UNARY(Name, expression) FUNCTION(Name, T, , return expression;)
+#define PREDICATE(Name, expression) FUNCTION(Name, bool, , return expression;)
 // With a meaning for complex numbers, too: their own expression, in which T is the complex type.
-#define UNARY_COMPLEX(Name, expression, of_complex)    \
-  struct Name {                                       \
-    static constexpr bool kComplex = true;            \
-    explicit Name(const double*) {}                   \
-    template <class T>                                \
-    MT_INLINE T operator()(T x) const {               \
-      if constexpr (is_complex_number<T>) {           \
-        return of_complex;                            \
-      } else {                                        \
-        return expression;                            \
-      }                                               \
-    }                                                 \
-  };
-#define PREDICATE_COMPLEX(Name, expression, of_complex) \
-  struct Name {                                       \
-    static constexpr bool kComplex = true;            \
-    explicit Name(const double*) {}                   \
-    template <class T>                                \
-    MT_INLINE bool operator()(T x) const {            \
-      if constexpr (is_complex_number<T>) {           \
-        return of_complex;                            \
-      } else {                                        \
-        return expression;                            \
-      }                                               \
-    }                                                 \
-  };
-#define PREDICATE(Name, expression)             \
-  struct Name {                                 \
-    explicit Name(const double*) {}             \
-    template <class T>                          \
-    MT_INLINE bool operator()(T x) const {      \
-      return expression;                        \
-    }                                           \
-  };
-
+#define UNARY_COMPLEX(Name, expression, of_complex) FUNCTION(Name, T, SAYS_COMPLEX, OF_COMPLEX(expression, of_complex))
 // Of narrow integers and truth values, too.
-#define NARROW_PREDICATE_COMPLEX(Name, expression, of_complex) \
-  struct Name {                                       \
-    static constexpr bool kComplex = true, kNarrow = true, kTruth = true; \
-    explicit Name(const double*) {}                   \
-    template <class T>                                \
-    MT_INLINE bool operator()(T x) const {            \
-      if constexpr (is_complex_number<T>) {           \
-        return of_complex;                            \
-      } else {                                        \
-        return expression;                            \
-      }                                               \
-    }                                                 \
-  };
-#define NARROW_UNARY(Name, expression)          \
-  struct Name {                                 \
-    static constexpr bool kNarrow = true, kTruth = true; \
-    explicit Name(const double*) {}             \
-    template <class T>                          \
-    MT_INLINE T operator()(T x) const {         \
-      return expression;                        \
-    }                                           \
-  };
+#define UNARY_NARROW(Name, expression) FUNCTION(Name, T, SAYS_NARROW, return expression;)
+#define PREDICATE_OF_ALL(Name, expression, of_complex) \
+  FUNCTION(Name, bool, SAYS_COMPLEX SAYS_NARROW, OF_COMPLEX(expression, of_complex))
 
 template <class T>
 MT_INLINE T unsigned_neg(T x) {
@@ -138,14 +96,14 @@ MT_INLINE double log_gamma(double x) {
 }
 
 UNARY_COMPLEX(Neg, unsigned_neg(x), -x)
-NARROW_UNARY(Abs, magnitude(x))
+UNARY_NARROW(Abs, magnitude(x))
 UNARY_COMPLEX(Sign, T((x > 0) - (x < 0)), x == T(0) ? T(0) : x / std::abs(x))
 UNARY_COMPLEX(Square, squared(x), x * x)
 UNARY(Floor, rounded_down(x))
 UNARY(Ceil, rounded_up(x))
 UNARY(Round, rounded_to_even(x))
 UNARY(Trunc, truncated(x))
-NARROW_UNARY(Relu, x < 0 ? T(0) : x)  // NaN is not below 0 and passes
+UNARY_NARROW(Relu, x < 0 ? T(0) : x)  // NaN is not below 0 and passes
 UNARY_COMPLEX(Exp, vexp(x), std::exp(x))
 UNARY_COMPLEX(Log, vlog(x), std::log(x))
 UNARY_COMPLEX(Sqrt, std::sqrt(x), std::sqrt(x))
@@ -170,10 +128,10 @@ UNARY_COMPLEX(Cosh, vcosh(x), std::cosh(x))
 UNARY(Erf, verf(x))
 UNARY(Gelu, x * vnormal(x))
 UNARY(GeluTanh, x * T(0.5) * (T(1) + vtanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x))))
-NARROW_PREDICATE_COMPLEX(LogicalNot, x == 0, x == T(0))
-NARROW_PREDICATE_COMPLEX(IsNan, x != x, x != x)
-NARROW_PREDICATE_COMPLEX(IsInf, kFloat<T> && (x - x != 0) && x == x, std::isinf(x.real()) || std::isinf(x.imag()))
-NARROW_PREDICATE_COMPLEX(IsFinite, x - x == 0, std::isfinite(x.real()) && std::isfinite(x.imag()))
+PREDICATE_OF_ALL(LogicalNot, x == 0, x == T(0))
+PREDICATE_OF_ALL(IsNan, x != x, x != x)
+PREDICATE_OF_ALL(IsInf, kFloat<T> && (x - x != 0) && x == x, std::isinf(x.real()) || std::isinf(x.imag()))
+PREDICATE_OF_ALL(IsFinite, x - x == 0, std::isfinite(x.real()) && std::isfinite(x.imag()))
 
 UNARY_COMPLEX(Asinh, std::asinh(x), std::asinh(x))
 UNARY_COMPLEX(Acosh, std::acosh(x), std::acosh(x))

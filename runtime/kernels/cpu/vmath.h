@@ -8,52 +8,78 @@
 
 namespace mt {
 
-MT_INLINE float bits_to_float(int32_t bits) {
-  float f;
-  std::memcpy(&f, &bits, sizeof f);
-  return f;
-}
+// What the format of a floating-point type is, and what functions of it are made of.
+template <class T>
+struct Format;
+template <>
+struct Format<float> {
+  using Bits = int32_t;
+  using Unsigned = uint32_t;
+  static constexpr int kFraction = 23;  // bits, which the exponent stands above
+  static constexpr Bits kBias = 127, kRootOfHalf = 0x3F3504F3;
+  static constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer, and its last bits are 0
+  static constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;         // whose products with small integers are exact
+  static constexpr float kLogHigh = 0.69313812256f, kLogLow = 9.0580006145e-6f;      // the same, closer
+  static constexpr float kLeastExp = -104.0f, kMostExp = 89.0f, kLeastExp2 = -150.0f, kMostExp2 = 128.0f;
+  static constexpr float kTanhOne = 9.1f, kExpm1Least = -20.0f, kExpm1Most = 80.0f, kPlusOne = 1e9f;
+  static constexpr float kRaise = 8388608.0f;  // 2^kRaised
+  static constexpr Bits kRaised = 23;
+};
+template <>
+struct Format<double> {
+  using Bits = int64_t;
+  using Unsigned = uint64_t;
+  static constexpr int kFraction = 52;
+  static constexpr Bits kBias = 1023, kRootOfHalf = 0x3FE6A09E667F3BCD;
+  static constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52
+  static constexpr double kLn2High = 6.93147180369123816490e-01, kLn2Low = 1.90821492927058770002e-10;
+  static constexpr double kLogHigh = kLn2High, kLogLow = kLn2Low;
+  static constexpr double kLeastExp = -746.0, kMostExp = 710.0, kLeastExp2 = -1076.0, kMostExp2 = 1024.0;
+  static constexpr double kTanhOne = 19.1, kExpm1Least = -40.0, kExpm1Most = 700.0, kPlusOne = 1e18;
+  static constexpr double kRaise = 18014398509481984.0;
+  static constexpr Bits kRaised = 54;
+};
+template <class T>
+using Bits = typename Format<T>::Bits;
+template <class T>
+using Unsigned = typename Format<T>::Unsigned;
+template <class T>
+constexpr Bits<T> kSign = std::numeric_limits<Bits<T>>::min();
+template <class T>
+constexpr Bits<T> kInfinity = (2 * Format<T>::kBias + 1) << Format<T>::kFraction;
 
-MT_INLINE int32_t float_to_bits(float f) {
-  int32_t bits;
-  std::memcpy(&bits, &f, sizeof bits);
+template <class T>
+MT_INLINE Bits<T> bits_of(T x) {
+  Bits<T> bits;
+  std::memcpy(&bits, &x, sizeof bits);
   return bits;
+}
+template <class T>
+MT_INLINE T of_bits(Bits<T> bits) {
+  T x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
 }
 
 // A choice by bits: unlike ?:, it never becomes a branch that keeps a loop from vectorising.
-MT_INLINE float select(bool condition, float a, float b) {
-  const int32_t mask = -int32_t(condition);
-  return bits_to_float((float_to_bits(a) & mask) | (float_to_bits(b) & ~mask));
+template <class T>
+MT_INLINE T select(bool condition, T a, T b) {
+  const Bits<T> mask = -Bits<T>(condition);
+  return of_bits<T>((bits_of(a) & mask) | (bits_of(b) & ~mask));
+}
+template <class T>
+MT_INLINE bool is_zero(T x) {
+  return Unsigned<T>(bits_of(x)) << 1 == 0;
 }
 
-// What floats are limited to by their bits: comparisons of floats, of which there are several in a row, become a branch or a
-// mask each. Below `least`, which is negative, and above `most`, which is positive; NaN becomes one of them.
-MT_INLINE float limited(float x, float least, float most) {
-  const int32_t positive = float_to_bits(most), given = float_to_bits(x);
-  const uint32_t below = uint32_t(given < positive ? given : positive);  // a negative number is a negative integer
-  const uint32_t negative = uint32_t(float_to_bits(least));
-  return bits_to_float(int32_t(below < negative ? below : negative));  // and the larger, the further from 0
-}
-
-MT_INLINE double bits_to_double(int64_t bits) {
-  double f;
-  std::memcpy(&f, &bits, sizeof f);
-  return f;
-}
-MT_INLINE int64_t double_to_bits(double f) {
-  int64_t bits;
-  std::memcpy(&bits, &f, sizeof bits);
-  return bits;
-}
-MT_INLINE double select(bool condition, double a, double b) {
-  const int64_t mask = -int64_t(condition);
-  return bits_to_double((double_to_bits(a) & mask) | (double_to_bits(b) & ~mask));
-}
-MT_INLINE double limited(double x, double least, double most) {
-  const int64_t positive = double_to_bits(most), given = double_to_bits(x);
-  const uint64_t below = uint64_t(given < positive ? given : positive);
-  const uint64_t negative = uint64_t(double_to_bits(least));
-  return bits_to_double(int64_t(below < negative ? below : negative));
+// What numbers are limited to by their bits: comparisons of them, of which there are several in a row, become a branch or a mask
+// each. Below `least`, which is negative, and above `most`, which is positive; NaN becomes one of them.
+template <class T>
+MT_INLINE T limited(T x, T least, T most) {
+  const Bits<T> positive = bits_of(most), given = bits_of(x);
+  const Unsigned<T> below = Unsigned<T>(given < positive ? given : positive);  // a negative number is a negative integer
+  const Unsigned<T> negative = Unsigned<T>(bits_of(least));
+  return of_bits<T>(Bits<T>(below < negative ? below : negative));  // and the larger, the further from 0
 }
 
 // (e^r - 1 - r) / r^2 for |r| <= ln2/2; the error of r^2 times it is 1.4e-8 r. Fitted for the least largest error.
@@ -64,40 +90,6 @@ MT_INLINE float vexp_tail(float r) {
   p = p * r + 1.666653752e-01f;
   return p * r + 0.5f;
 }
-
-// x = k ln2 + r, where k is a whole number below 2^21 in magnitude: `shifted` holds it in its last bits.
-struct Reduced {
-  float r;
-  int32_t shifted;
-  static constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer, and its last nine bits are 0
-  MT_INLINE explicit Reduced(float x) {
-    const float sum = x * 1.44269504088896341f + kShift;
-    const float k = sum - kShift;
-    r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
-    shifted = float_to_bits(sum);
-  }
-  MT_INLINE Reduced(float remainder, float sum) : r(remainder), shifted(float_to_bits(sum)) {}
-  // Of x ln2.
-  MT_INLINE static Reduced of_two(float x) {
-    const float sum = x + kShift;
-    return {(x - (sum - kShift)) * 0.693147180559945309f, sum};
-  }
-  // k in the place of a float's exponent.
-  MT_INLINE int32_t exponent() const { return int32_t(uint32_t(shifted) << 23); }
-};
-
-// 2^k e^r of a number that was reduced; NaN of NaN. Relative error below 2 ulp.
-MT_INLINE float vexp_of(const Reduced& x_, float x) {
-  constexpr int32_t kLeast = -125 * (1 << 23), kOne = 127 << 23, kInfinity = 255 << 23;
-  const int32_t given = x_.exponent();
-  const int32_t normal = given > kLeast ? given : kLeast;  // beyond it 2^k is two factors, and the result subnormal
-  const float p = (vexp_tail(x_.r) * x_.r + 1.0f) * x_.r + 1.0f;
-  const float y = bits_to_float(float_to_bits(p) + normal) * bits_to_float(given - normal + kOne);
-  const int32_t bits = float_to_bits(y);
-  const float finite = bits_to_float(bits < kInfinity ? bits : kInfinity);
-  return x != x ? x : finite;
-}
-MT_INLINE float vexp(float x) { return vexp_of(Reduced(limited(x, -104.0f, 89.0f)), x); }
 
 // The same of double, where the series of e^r, to the last term that counts, is near enough.
 MT_INLINE double vexp_tail(double r) {
@@ -115,50 +107,66 @@ MT_INLINE double vexp_tail(double r) {
   p = p * r + 1.6666666666666667e-01;
   return p * r + 0.5;
 }
-struct WideReduced {
-  double r;
-  int64_t shifted;
-  MT_INLINE explicit WideReduced(double x) {
-    constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52
-    const double sum = x * 1.44269504088896340736 + kShift;
-    const double k = sum - kShift;
-    r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
-    shifted = double_to_bits(sum);
+// x = k ln2 + r, where k is a whole number, which `shifted` holds in its last bits.
+template <class T>
+struct Reduced {
+  T r;
+  Bits<T> shifted;
+  MT_INLINE Reduced(T remainder, T sum) : r(remainder), shifted(bits_of(sum)) {}
+  MT_INLINE explicit Reduced(T x) : Reduced(x, x * T(1.44269504088896340736) + Format<T>::kShift, Format<T>::kLn2High) {}
+  // Of x ln2.
+  MT_INLINE static Reduced of_two(T x) {
+    const T sum = x + Format<T>::kShift;
+    return {(x - (sum - Format<T>::kShift)) * T(0.69314718055994530942), sum};
   }
-  MT_INLINE int64_t exponent() const { return int64_t(uint64_t(shifted) << 52); }
+  // k in the place of an exponent, and 2^k.
+  MT_INLINE Bits<T> exponent() const { return Bits<T>(Unsigned<T>(shifted) << Format<T>::kFraction); }
+  MT_INLINE T scale() const { return of_bits<T>(exponent() + (Format<T>::kBias << Format<T>::kFraction)); }
+
+ private:
+  MT_INLINE Reduced(T x, T sum, T high) {
+    const T k = sum - Format<T>::kShift;
+    r = (x - k * high) - k * Format<T>::kLn2Low;
+    shifted = bits_of(sum);
+  }
 };
-MT_INLINE double vexp(double x) {
-  constexpr int64_t kBit = int64_t(1) << 52, kLeast = -1021 * kBit, kOne = 1023 * kBit, kInfinity = 2047 * kBit;
-  const WideReduced x_(limited(x, -746.0, 710.0));
-  const int64_t given = x_.exponent();
-  const int64_t normal = given > kLeast ? given : kLeast;
-  const double p = (vexp_tail(x_.r) * x_.r + 1.0) * x_.r + 1.0;
-  const double y = bits_to_double(double_to_bits(p) + normal) * bits_to_double(given - normal + kOne);
-  const int64_t bits = double_to_bits(y);
-  const double finite = bits_to_double(bits < kInfinity ? bits : kInfinity);
+
+// 2^k e^r of a number that was reduced; NaN of NaN. Relative error below 2 ulp.
+template <class T>
+MT_INLINE T vexp_of(const Reduced<T>& x_, T x) {
+  constexpr Bits<T> kBias = Format<T>::kBias, kLeast = -((kBias - 2) << Format<T>::kFraction), kOne = kBias << Format<T>::kFraction;
+  const Bits<T> given = x_.exponent();
+  const Bits<T> normal = given > kLeast ? given : kLeast;  // beyond it 2^k is two factors, and the result subnormal
+  const T p = (vexp_tail(x_.r) * x_.r + T(1)) * x_.r + T(1);
+  const T y = of_bits<T>(bits_of(p) + normal) * of_bits<T>(given - normal + kOne);
+  const Bits<T> bits = bits_of(y);
+  const T finite = of_bits<T>(bits < kInfinity<T> ? bits : kInfinity<T>);
   return x != x ? x : finite;
 }
-MT_INLINE float vexp2(float x) { return vexp_of(Reduced::of_two(limited(x, -150.0f, 128.0f)), x); }
-MT_INLINE double vexp2(double x) { return std::exp2(x); }
-
-// tanh a = m / (m + 2), where m = e^2a - 1 = 2^k (e^r - 1) + (2^k - 1): nothing cancels.
-MT_INLINE float vtanh(float x) {
-  const int32_t bits = float_to_bits(x);
-  const float a = limited(bits_to_float(bits & 0x7fffffff), -0.0f, 9.1f);  // beyond it the result is 1
-  const Reduced doubled(2.0f * a);
-  const float r = doubled.r, scale = bits_to_float(doubled.exponent() + (127 << 23));
-  const float m = scale * (vexp_tail(r) * (r * r) + r) + (scale - 1.0f);
-  const float y = m / (m + 2.0f);
-  return x != x ? x : bits_to_float(float_to_bits(y) | (bits & int32_t(0x80000000)));
+template <class T>
+MT_INLINE T vexp(T x) {
+  return vexp_of(Reduced<T>(limited(x, Format<T>::kLeastExp, Format<T>::kMostExp)), x);
 }
-MT_INLINE double vtanh(double x) {
-  const int64_t bits = double_to_bits(x), sign = bits & std::numeric_limits<int64_t>::min();
-  const double a = limited(bits_to_double(bits ^ sign), -0.0, 19.1);
-  const WideReduced doubled(2.0 * a);
-  const double r = doubled.r, scale = bits_to_double(doubled.exponent() + (int64_t(1023) << 52));
-  const double m = scale * (vexp_tail(r) * (r * r) + r) + (scale - 1.0);
-  const double y = m / (m + 2.0);
-  return x != x ? x : bits_to_double(double_to_bits(y) | sign);
+template <class T>
+MT_INLINE T vexp2(T x) {
+  return vexp_of(Reduced<T>::of_two(limited(x, Format<T>::kLeastExp2, Format<T>::kMostExp2)), x);
+}
+
+// 2^k e^r - 1 = 2^k (e^r - 1) + (2^k - 1): nothing cancels.
+template <class T>
+MT_INLINE T less_one(const Reduced<T>& x) {
+  const T scale = x.scale();
+  return scale * (vexp_tail(x.r) * (x.r * x.r) + x.r) + (scale - T(1));
+}
+
+// tanh a = m / (m + 2), where m = e^2a - 1.
+template <class T>
+MT_INLINE T vtanh(T x) {
+  const Bits<T> bits = bits_of(x), sign = bits & kSign<T>;
+  const T a = limited(of_bits<T>(bits ^ sign), -T(0), Format<T>::kTanhOne);  // beyond it the result is 1
+  const T m = less_one(Reduced<T>(T(2) * a));
+  const T y = m / (m + T(2));
+  return x != x ? x : of_bits<T>(bits_of(y) | sign);
 }
 
 template <class T>
@@ -195,9 +203,9 @@ MT_INLINE double verf(double x) { return std::erf(x); }
 
 // e^x for x from -87 to 0, where the result is a normal number: `vexp` without its ends.
 MT_INLINE float vexp_of_negative(float x) {
-  const Reduced x_(x);
+  const Reduced<float> x_(x);
   const float p = (vexp_tail(x_.r) * x_.r + 1.0f) * x_.r + 1.0f;
-  return bits_to_float(float_to_bits(p) + x_.exponent());
+  return of_bits<float>(bits_of(p) + x_.exponent());
 }
 
 // The normal distribution's share below x. Below 0 it is e^(-z^2) r(z) for z = |x| / sqrt 2, where r, half the scaled complement of
@@ -222,66 +230,14 @@ MT_INLINE float vnormal(float x) {
 }
 MT_INLINE double vnormal(double x) { return 0.5 * (1.0 + std::erf(x * 0.70710678118654752440)); }
 
-// x = 2^exponent m, where m lies in [sqrt(1/2), sqrt(2)), and ln m = f - (half_square - tail). The cases are told apart by integer
-// comparisons: floating-point ones may trap, and would keep the loop from vectorising.
-struct Parts {
-  float exponent, f, half_square, tail;
-  MT_INLINE explicit Parts(float x) {
-    constexpr int32_t kSmallestNormal = 0x00800000;
-    const int32_t given = float_to_bits(x);
-    const float raised = x * 8388608.0f;  // of a subnormal, normal
-    const int32_t bits = float_to_bits(select(given < kSmallestNormal, raised, x));
-    const int32_t shift = given < kSmallestNormal ? 23 : 0;
-    const int32_t e = int32_t(uint32_t(bits) - 0x3F3504F3u) >> 23;
-    const float m = bits_to_float(int32_t(uint32_t(bits) - (uint32_t(e) << 23)));
-    exponent = float(e - shift);
-    f = m - 1.0f;
-    const float s = f / (2.0f + f);
-    const float z = s * s;
-    float p = 0.24279078841f;
-    p = p * z + 0.28498786688f;
-    p = p * z + 0.40000972152f;
-    p = p * z + 0.66666662693f;
-    half_square = 0.5f * f * f;
-    tail = s * (half_square + p * z);
-  }
-  // ln m, times a factor in double, and the exponent times that of 2.
-  MT_INLINE float in_base(double of_e, double of_2) const {
-    return float(double(exponent) * of_2 + double(f - (half_square - tail)) * of_e);
-  }
-};
-
-// A logarithm's value y, or what it is of x outside of (0, infinity).
-MT_INLINE float of_positive(float x, float y) {
-  constexpr int32_t kInfinity = 0x7F800000;
-  const int32_t given = float_to_bits(x);
-  const float infinity = std::numeric_limits<float>::infinity();
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  const float outside = select(given >= kInfinity, x, select(uint32_t(given) << 1 == 0, -infinity, nan));
-  return select(uint32_t(given) - 1u < uint32_t(kInfinity) - 1u, y, outside);  // given in [1, infinity)
+// (ln m - f + f^2/2 - s f^2/2) / (s z) of m = 1 + f, s = f / (2 + f) and z = s^2: of double the series, to the last term that counts.
+MT_INLINE float vlog_tail(float z) {
+  float p = 0.24279078841f;
+  p = p * z + 0.28498786688f;
+  p = p * z + 0.40000972152f;
+  return p * z + 0.66666662693f;
 }
-
-MT_INLINE float vlog(float x) {
-  const Parts p(x);
-  const float tail = p.tail + p.exponent * 9.0580006145e-6f;
-  return of_positive(x, p.exponent * 0.69313812256f - ((p.half_square - tail) - p.f));
-}
-
-// The same of double, where the series of the logarithm in s is near enough.
-MT_INLINE double vlog(double x) {
-  constexpr int64_t kInfinity = int64_t(2047) << 52, kSmallestNormal = int64_t(1) << 52;
-  const int64_t given = double_to_bits(x);
-  const double raised = x * 18014398509481984.0;  // 2^54
-  const int64_t bits = double_to_bits(select(given < kSmallestNormal, raised, x));
-  const int64_t shift = given < kSmallestNormal ? 54 : 0;
-  const uint64_t above = (uint64_t(bits) - 0x3FE6A09E667F3BCDull) + (uint64_t(2048) << 52);  // which is shifted without a sign
-  const int64_t e = int64_t(above >> 52) - 2048;
-  const double m = bits_to_double(int64_t(uint64_t(bits) - (uint64_t(e) << 52)));
-  // A small whole number as a double, without an instruction that few processors have for vectors.
-  const double exponent = bits_to_double((e - shift + 4096) | 0x4330000000000000) - (4503599627370496.0 + 4096.0);
-  const double f = m - 1.0;
-  const double s = f / (2.0 + f);
-  const double z = s * s;
+MT_INLINE double vlog_tail(double z) {
   double p = 2.0 / 23;
   p = p * z + 2.0 / 21;
   p = p * z + 2.0 / 19;
@@ -292,50 +248,81 @@ MT_INLINE double vlog(double x) {
   p = p * z + 2.0 / 9;
   p = p * z + 2.0 / 7;
   p = p * z + 2.0 / 5;
-  p = p * z + 2.0 / 3;
-  const double half_square = 0.5 * f * f;
-  const double tail = s * (half_square + p * z) + exponent * 1.90821492927058770002e-10;
-  const double y = exponent * 6.93147180369123816490e-01 - ((half_square - tail) - f);
-  const double infinity = std::numeric_limits<double>::infinity();
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  const double outside = select(given >= kInfinity, x, select(uint64_t(given) << 1 == 0, -infinity, nan));
-  return select(uint64_t(given) - 1u < uint64_t(kInfinity) - 1u, y, outside);
+  return p * z + 2.0 / 3;
+}
+
+// A whole number, as of an exponent: of double without an instruction that few processors have for vectors.
+MT_INLINE float whole(int32_t n) { return float(n); }
+MT_INLINE double whole(int64_t n) {
+  constexpr int64_t kAbove = 4096;
+  return of_bits<double>((n + kAbove) | 0x4330000000000000) - (4503599627370496.0 + double(kAbove));
+}
+
+// x = 2^exponent m, where m lies in [sqrt(1/2), sqrt(2)), and ln m = f - (half_square - tail). The cases are told apart by integer
+// comparisons: floating-point ones may trap, and would keep the loop from vectorising.
+template <class T>
+struct Parts {
+  T exponent, f, half_square, tail;
+  MT_INLINE explicit Parts(T x) {
+    using F = Format<T>;
+    constexpr Bits<T> kSmallestNormal = Bits<T>(1) << F::kFraction;
+    constexpr Unsigned<T> kOffset = Unsigned<T>(kSign<T>);  // so that what is shifted has no sign
+    const Bits<T> given = bits_of(x);
+    const T raised = x * F::kRaise;  // of a subnormal, normal
+    const Bits<T> bits = bits_of(select(given < kSmallestNormal, raised, x));
+    const Bits<T> shift = given < kSmallestNormal ? F::kRaised : 0;
+    const Unsigned<T> above = (Unsigned<T>(bits) - Unsigned<T>(F::kRootOfHalf)) + kOffset;
+    const Bits<T> e = Bits<T>(above >> F::kFraction) - Bits<T>(kOffset >> F::kFraction);
+    const T m = of_bits<T>(Bits<T>(Unsigned<T>(bits) - (Unsigned<T>(e) << F::kFraction)));
+    exponent = whole(Bits<T>(e - shift));
+    f = m - T(1);
+    const T s = f / (T(2) + f);
+    const T z = s * s;
+    half_square = T(0.5) * f * f;
+    tail = s * (half_square + vlog_tail(z) * z);
+  }
+  // ln m, times a factor in double, and the exponent times that of 2.
+  MT_INLINE T in_base(double of_e, double of_2) const {
+    return T(double(exponent) * of_2 + double(f - (half_square - tail)) * of_e);
+  }
+};
+
+// A logarithm's value y, or what it is of x outside of (0, infinity).
+template <class T>
+MT_INLINE T of_positive(T x, T y) {
+  const Bits<T> given = bits_of(x);
+  const T infinity = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
+  const T outside = select(given >= kInfinity<T>, x, select(is_zero(x), -infinity, nan));
+  return select(Unsigned<T>(given) - 1u < Unsigned<T>(kInfinity<T>) - 1u, y, outside);  // given in [1, infinity)
+}
+
+template <class T>
+MT_INLINE T vlog(T x) {
+  const Parts<T> p(x);
+  const T tail = p.tail + p.exponent * Format<T>::kLogLow;
+  return of_positive(x, p.exponent * Format<T>::kLogHigh - ((p.half_square - tail) - p.f));
 }
 
 // In base 2 and 10, where powers of these come out whole.
-MT_INLINE float vlog2(float x) { return of_positive(x, Parts(x).in_base(1.44269504088896340736, 1.0)); }
+MT_INLINE float vlog2(float x) { return of_positive(x, Parts<float>(x).in_base(1.44269504088896340736, 1.0)); }
 MT_INLINE double vlog2(double x) { return std::log2(x); }
-MT_INLINE float vlog10(float x) { return of_positive(x, Parts(x).in_base(0.43429448190325182765, 0.30102999566398119521)); }
+MT_INLINE float vlog10(float x) { return of_positive(x, Parts<float>(x).in_base(0.43429448190325182765, 0.30102999566398119521)); }
 MT_INLINE double vlog10(double x) { return std::log10(x); }
 
 // log(1 + x): what 1 + x is rounded by is made up for to the first order.
-MT_INLINE float vlog1p(float x) {
-  const float u = 1.0f + x;
-  const float y = vlog(u) + (x - (u - 1.0f)) / u;
-  const float found = select(x > 1e9f, vlog(x), y);  // to infinity
-  return select(x > -1.0f, select(uint32_t(float_to_bits(x)) << 1 == 0, x, found), vlog(u));
-}
-MT_INLINE double vlog1p(double x) {
-  const double u = 1.0 + x;
-  const double y = vlog(u) + (x - (u - 1.0)) / u;
-  const double found = select(x > 1e18, vlog(x), y);
-  return select(x > -1.0, select(uint64_t(double_to_bits(x)) << 1 == 0, x, found), vlog(u));
+template <class T>
+MT_INLINE T vlog1p(T x) {
+  const T u = T(1) + x;
+  const T y = vlog(u) + (x - (u - T(1))) / u;
+  const T found = select(x > Format<T>::kPlusOne, vlog(x), y);  // to infinity
+  return select(x > T(-1), select(is_zero(x), x, found), vlog(u));
 }
 
-// e^x - 1 = 2^k (e^r - 1) + (2^k - 1): nothing cancels.
-MT_INLINE float vexpm1(float x) {
-  const Reduced x_(limited(x, -20.0f, 80.0f));
-  const float r = x_.r, scale = bits_to_float(x_.exponent() + (127 << 23));
-  const float m = scale * (vexp_tail(r) * (r * r) + r) + (scale - 1.0f);
-  const float y = select(x > 79.0f, vexp(x), m);
-  return x != x ? x : select(uint32_t(float_to_bits(x)) << 1 == 0, x, y);
-}
-MT_INLINE double vexpm1(double x) {
-  const WideReduced x_(limited(x, -40.0, 700.0));
-  const double r = x_.r, scale = bits_to_double(x_.exponent() + (int64_t(1023) << 52));
-  const double m = scale * (vexp_tail(r) * (r * r) + r) + (scale - 1.0);
-  const double y = select(x > 699.0, vexp(x), m);
-  return x != x ? x : select(uint64_t(double_to_bits(x)) << 1 == 0, x, y);
+template <class T>
+MT_INLINE T vexpm1(T x) {
+  const T m = less_one(Reduced<T>(limited(x, Format<T>::kExpm1Least, Format<T>::kExpm1Most)));
+  const T y = select(x > Format<T>::kExpm1Most - T(1), vexp(x), m);
+  return x != x ? x : select(is_zero(x), x, y);
 }
 
 // sin, cos and tan by way of double: x = k pi/2 + r, where k is so small that its products with the first part of pi/2 are exact.
@@ -367,27 +354,27 @@ struct Turned {
   MT_INLINE float turned(int32_t quarters) const {
     const int32_t n = quarter + quarters;
     const float y = select((n & 1) != 0, float(cosine), float(sine));
-    return bits_to_float(float_to_bits(y) ^ int32_t(uint32_t(n & 2) << 30));
+    return of_bits<float>(bits_of(y) ^ int32_t(uint32_t(n & 2) << 30));
   }
 };
 constexpr float kFewTurns = 1e5f;  // what they are good for; the C library is asked beyond
-MT_INLINE float vsin(float x) { return select(uint32_t(float_to_bits(x)) << 1 == 0, x, Turned(x).turned(0)); }
+MT_INLINE float vsin(float x) { return select(is_zero(x), x, Turned(x).turned(0)); }
 MT_INLINE float vcos(float x) { return Turned(x).turned(1); }
 MT_INLINE float vtan(float x) {
   const Turned t(x);
   const double y = (t.quarter & 1) != 0 ? -t.cosine / t.sine : t.sine / t.cosine;
-  return select(uint32_t(float_to_bits(x)) << 1 == 0, x, float(y));
+  return select(is_zero(x), x, float(y));
 }
 
 // The angle of (x, y), as of `atan2`, near enough for float: an odd polynomial of the smaller part of the larger, fitted at Chebyshev
 // nodes. Numbers that are not negative are compared by their bits.
 MT_INLINE double angle(double y, double x) {
-  constexpr int64_t kSign = std::numeric_limits<int64_t>::min(), kInfinity = int64_t(2047) << 52;
-  const int64_t across = double_to_bits(x) & ~kSign, up = double_to_bits(y) & ~kSign;
+  constexpr int64_t kInfinite = kInfinity<double>;
+  const int64_t across = bits_of(x) & ~kSign<double>, up = bits_of(y) & ~kSign<double>;
   const bool steep = up > across;
   const int64_t smaller = steep ? across : up, larger = steep ? up : across;
-  const double given = bits_to_double(smaller) / bits_to_double(larger);
-  const double q = select(larger == 0, 0.0, select(smaller == kInfinity && larger == kInfinity, 1.0, given));
+  const double given = of_bits<double>(smaller) / of_bits<double>(larger);
+  const double q = select(larger == 0, 0.0, select(smaller == kInfinite && larger == kInfinite, 1.0, given));
   const double s = q * q;
   double p = -0.000273628280603363;
   p = p * s + 0.002208749508784376;
@@ -405,8 +392,8 @@ MT_INLINE double angle(double y, double x) {
   p = p * s + 0.9999999999984468;
   const double first = q * p;
   const double upright = select(steep, 1.57079632679489661923 - first, first);
-  const double half = select(double_to_bits(x) < 0, 3.14159265358979323846 - upright, upright);
-  return bits_to_double(double_to_bits(half) | (double_to_bits(y) & kSign));
+  const double half = select(bits_of(x) < 0, 3.14159265358979323846 - upright, upright);
+  return of_bits<double>(bits_of(half) | (bits_of(y) & kSign<double>));
 }
 MT_INLINE float vatan2(float y, float x) { return float(angle(double(y), double(x))); }
 MT_INLINE double vatan2(double y, double x) { return std::atan2(y, x); }
@@ -440,7 +427,7 @@ MT_INLINE float verfc(float x) {
   p = p * t - 0.3717367339487007;
   p = p * t + 0.21080636406116582;
   const double y = vexp(-a * a) * p;
-  return x != x ? x : float(select(float_to_bits(x) < 0, 2.0 - y, y));
+  return x != x ? x : float(select(bits_of(x) < 0, 2.0 - y, y));
 }
 MT_INLINE double verfc(double x) { return std::erfc(x); }
 
@@ -473,8 +460,8 @@ MT_INLINE float verfinv(float x) {
   q = q * u + 0.9359706500286123;
   q = q * u + 3.0015267780789863;
   const float y = float(given * select(w < 5.0, p, q));
-  const int32_t magnitude = float_to_bits(x) & 0x7fffffff;
-  const float end = bits_to_float(float_to_bits(x) ^ magnitude ^ 0x7F800000);  // infinity, of x's sign
+  const int32_t magnitude = bits_of(x) & 0x7fffffff;
+  const float end = of_bits<float>(bits_of(x) ^ magnitude ^ 0x7F800000);  // infinity, of x's sign
   const float outside = select(magnitude == 0x3F800000, end, std::numeric_limits<float>::quiet_NaN());
   return select(magnitude < 0x3F800000, y, outside);
 }
