@@ -101,10 +101,9 @@ def _run(
     x: Tensor, given: tuple[Tensor | None, ...], training: bool, keeps_variance: bool, momentum: float, eps: float
 ) -> None:
     """The kernel: ``given`` are weight, bias, running mean and variance, what is saved of the batch's, the output."""
-    there = [t is not None for t in given]
     memory = [t if t is None or not _core.tensor_keys(t) & _FUNCTIONALIZE else _copy_of(t) for t in given]
     run = native("mt_batch_norm", *("desc",) * 8, "i64", "i64", "i64", "f64", "f64")
-    mask = sum(1 << i for i, found in enumerate(there) if found)
+    mask = sum(1 << i for i, t in enumerate(given) if t is not None)
     run(x, *(x if t is None else t for t in memory), mask, training, keeps_variance, momentum, eps)
     for running, values in zip(given[2:4], memory[2:4], strict=True):
         if training and running is not None and values is not None and values is not running:
