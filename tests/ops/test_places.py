@@ -124,3 +124,32 @@ def test_flips(shape: tuple[int, ...], dtype: str) -> None:
         np.testing.assert_array_equal(ours.from_numpy(values).flip(dims).numpy(), np.flip(values, dims))
         turned = ours.from_numpy(values).transpose(0, -1).flip(dims)
         np.testing.assert_array_equal(turned.numpy(), np.flip(values.swapaxes(0, -1), dims))
+
+
+NUMBERS = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64",
+           "complex128"]  # fmt: skip
+VIEWS = (
+    lambda x: x,
+    lambda x: x.t(),
+    lambda x: x[::2, 1::3],
+    lambda x: x[:, 2],
+    lambda x: x[1:2].expand(5, 12),
+    lambda x: x[:, None, 1].expand(7, 4),
+)
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_nonzero_of_each_dtype(dtype: str) -> None:
+    """Of numbers with one bit or two, zeros and sign bits alone; in rows, columns, steps and repetitions."""
+    wide = pytorch.zeros((), dtype=getattr(pytorch, dtype)).element_size()
+    rng = np.random.default_rng(3)
+    numbers = np.zeros((7, 12, wide), "u1")
+    for row, column in zip(*np.nonzero(rng.random((7, 12)) < 0.4), strict=True):
+        numbers[row, column, rng.integers(wide)] = 1 if dtype == "bool" else 1 << rng.integers(8)
+    if dtype != "bool":
+        numbers[3, :, wide - 1] = 128  # a negative 0, where the dtype has that
+    found = []
+    for torch in (ours, pytorch):
+        x = torch.from_numpy(numbers.reshape(7, -1).copy()).view(getattr(torch, dtype))
+        found.append([view(x).nonzero().tolist() for view in VIEWS])
+    assert found[0] == found[1]

@@ -18,7 +18,6 @@ from mindtorch_v2.utils._python_dispatch import TorchDispatchMode
         (torch.inference_mode, RuntimeError),
         (torch.overrides.BaseTorchFunctionMode, RuntimeError),
         (TorchDispatchMode, IndexError),  # PyTorch's class of error
-        (torch.overrides.DisableTorchDispatch, RuntimeError),
         (torch._C.DisableTorchFunction, RuntimeError),
         (lambda: torch.npu.device(0), RuntimeError),
         (lambda: torch.npu.stream(torch.npu.Stream()), RuntimeError),

@@ -41,7 +41,7 @@ __all__ = [
 _BF16, _I16, _BOOL, _U8 = (_core.dtypes[n] for n in ("bfloat16", "int16", "bool", "uint8"))
 _HALVES = _core.dtypes["float16"], _BF16
 _ADDED_IN_STEPS = _BF16, *BITS_OF_NARROW
-_PIECE = 1 << 14  # elements that are looked through at a time
+_PIECE, _PIECES = 1 << 14, 1 << 16  # elements that are looked through at a time, and how often at most
 _I32, _I64 = _core.dtypes["int32"], _core.dtypes["int64"]
 _CPU = _core.device("cpu")
 _BYTES_AS_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
@@ -369,11 +369,10 @@ def where_nonzero(condition: Tensor) -> list[Tensor]:
 
 def _nonzero_rows(self: Tensor) -> Tensor:
     """The indices of the elements that are not 0, a row each, of a tensor of at least one dimension."""
-    mask = self.to(_BOOL).contiguous()
-    counts = _core.alloc((-(-mask.numel() // _PIECE),), _I64, self.device)
-    native("mt_nonzero_counts", "desc", "desc")(mask, counts)
-    rows = _core.alloc((int(bits(counts).sum()), mask.dim()), _I64, self.device)
-    native("mt_nonzero_rows", "desc", "desc", "desc")(mask, counts, rows)
+    counts = _core.alloc((min(-(-self.numel() // _PIECE), _PIECES),), _I64, self.device)
+    native("mt_nonzero_counts", "desc", "desc")(self, counts)
+    rows = _core.alloc((int(bits(counts).sum()), self.dim()), _I64, self.device)
+    native("mt_nonzero_rows", "desc", "desc", "desc")(self, counts, rows)
     return rows
 
 
