@@ -69,7 +69,6 @@ include "plan_objects.pxi"
 include "plan_launch.pxi"
 include "plan_kernel.pxi"
 include "plan_gradient.pxi"
-include "saved_values.pxi"
 include "npu.pxi"
 
 # What the cold parts define for Python is found here too: one face of several modules.
@@ -100,6 +99,9 @@ from mindtorch_v2._core_npu_memory import (
 from mindtorch_v2._core_graph_updates import (
     WeakTensor, call_again, npu_record_event, npu_replace_tasks, npu_wait_event,
 )
+from mindtorch_v2._core_saved_values import SavedTensor
 from mindtorch_v2._core_random import Generator, set_default_generator, source_of
 
 from mindtorch_v2._core_inplace_views import view_in_place
+
+import mindtorch_v2._core_misfits        # defines nothing for Python

@@ -10,7 +10,7 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     cdef bint by_formula
     cdef int key, grad_off = mt_state.grad_off
     if live == 0:
-        raise missing_kernel(op, keys)
+        raise cold.missing_kernel(op, keys)
     key = mt_highest_bit(live)
     if op.planned_at >> key & 1 and not show_trace and (not record or op.gradient is not None and not recording_hooked) \
             and not (op.device_check and keys & NOT_CPU):

@@ -22,15 +22,6 @@ cdef dict LIST_KINDS = {
     "float": ARG_FLOAT_LIST, "bool": ARG_BOOL_LIST, "Scalar": ARG_SCALAR_LIST,
 }
 # What an error calls each kind.
-cdef dict KIND_NAMES = {
-    ARG_TENSOR: "Tensor", ARG_TENSOR_LIST: "tuple of Tensors", ARG_OPT_TENSOR_LIST: "tuple of Tensors or None", ARG_INT: "int",
-    ARG_FLOAT: "float", ARG_BOOL: "bool", ARG_STR: "str", ARG_SCALAR: "Number", ARG_INT_LIST: "tuple of ints",
-    ARG_FLOAT_LIST: "tuple of floats", ARG_BOOL_LIST: "tuple of bools", ARG_SCALAR_LIST: "tuple of Scalars",
-    ARG_DTYPE: "torch.dtype", ARG_DEVICE: "torch.device", ARG_LAYOUT: "torch.layout",
-    ARG_MEMORY_FORMAT: "torch.memory_format", ARG_GENERATOR: "torch.Generator", ARG_STORAGE: "Storage",
-}
-
-
 cdef inline int element_kind(int kind) noexcept:
     """What a list kind holds; ARG_ANY for what is no list."""
     if kind == ARG_TENSOR_LIST or kind == ARG_OPT_TENSOR_LIST:
@@ -330,7 +321,7 @@ cdef int accept_converted(Signature sig, int at, Bound* bound, bint explain) exc
         raise IntegerOverflow(f"{sig.qualname}(): argument '{sig.names[at]}' (position {at + 1}): Overflow when unpacking long long: "
                               f"{<object>bound.slots[at]} needs more than 64 bits")
     if explain:
-        raise wrong_type(sig, at, <object>bound.slots[at])
+        raise cold.wrong_type(sig, at, <object>bound.slots[at])
     return 0
 
 
@@ -346,7 +337,7 @@ cdef int bind(Signature sig, PyObject** args, Py_ssize_t nargs, PyObject* kwname
         placed = take_positional(sig, args, nargs, bound)
         if placed < 0:
             if explain:
-                raise too_many(sig, nargs)
+                raise cold.too_many(sig, nargs)
             return 0
     else:
         for i in range(nargs):
@@ -369,7 +360,7 @@ cdef int bind(Signature sig, PyObject** args, Py_ssize_t nargs, PyObject* kwname
             bound.slots[i] = <PyObject*>PyTuple_GET_ITEM(sig.defaults, i)
             if bound.slots[i] == <PyObject*>NO_DEFAULT:
                 if explain:
-                    raise missing(sig, bound)
+                    raise cold.missing(sig, bound)
                 return 0
         elif not fits_as_given(&sig.args[i], bound.slots[i]) and not accept(sig, i, bound, explain):
             return 0
@@ -418,7 +409,7 @@ cdef int place_keyword(Signature sig, object name, PyObject* value, Py_ssize_t p
         return place_keyword(sig, OTHER_NAMES[name], value, placed, bound, explain)
     if at < 0 or bound.slots[at] != NULL or at < placed:
         if explain:
-            raise unexpected_keyword(sig, name, at)
+            raise cold.unexpected_keyword(sig, name, at)
         return 0
     bound.slots[at] = value
     return 1
@@ -438,57 +429,8 @@ cdef bint answers_for_itself(object value):
     return is_stranger(value) or isinstance(value, Tensor) and type(value).__torch_function__ != Tensor.__torch_function__
 
 
-cdef str stranger_name(object value):
-    cls = type(value)
-    return f"{cls.__module__}.{cls.__qualname__}" if is_stranger(value) else cls.__name__
-
-
-cdef str stranger_hint(tuple values):
-    """What to do with another library's tensor, where there is one among the values."""
-    if not any([is_stranger(v) and hasattr(v, "__array__") for v in values]):
-        return ""
-    return "\n  another library's tensor is no Tensor here: take it in as `from_numpy(numpy.asarray(t))`, over the same memory"
-
-
 cdef tuple items_shown(object value):
     """The items of a list or tuple, whatever a class of the caller's makes of `len` and `iter`."""
     if PyList_Check(value):
         return PyList_AsTuple(value)
     return PyTuple_GetSlice(value, 0, PyTuple_GET_SIZE(value)) if PyTuple_Check(value) else ()
-
-
-cdef object wrong_type(Signature sig, int at, object value):
-    spec = sig.args[at]
-    expected = KIND_NAMES.get(spec.kind, str(sig.schema.arguments[at].type))
-    if spec.optional:
-        expected += " or None"
-    got = stranger_name(value)
-    items = items_shown(value)
-    if items:
-        got += " of " + ", ".join(sorted({stranger_name(v) for v in items}))
-    where = f"position {at + 1}" if at < sig.positional else "keyword-only"
-    return ArgumentError(f"{sig.qualname}(): argument '{sig.names[at]}' ({where}) must be {expected}, not {got}"
-                     f"{stranger_hint((value, *items))}\n  schema: {sig.schema}")
-
-
-cdef object too_many(Signature sig, Py_ssize_t nargs):
-    plural = "" if sig.positional == 1 else "s"
-    return ArgumentError(f"{sig.qualname}() takes {sig.positional} positional argument{plural} but {nargs} were given\n"
-                     f"  schema: {sig.schema}")
-
-
-cdef object unexpected_keyword(Signature sig, object name, int at):
-    if at >= 0:
-        return ArgumentError(f"{sig.qualname}() got multiple values for argument '{name}'\n  schema: {sig.schema}")
-    import difflib
-    near = difflib.get_close_matches(name, sig.names, n=1)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
-    return ArgumentError(f"{sig.qualname}() got an unexpected keyword argument '{name}'{hint}\n  schema: {sig.schema}")
-
-
-cdef object missing(Signature sig, Bound* bound):
-    names = [f"'{sig.names[i]}'" for i in range(sig.count)
-             if bound.slots[i] == NULL and sig.defaults[i] is NO_DEFAULT or bound.slots[i] == <PyObject*>NO_DEFAULT]
-    plural = "" if len(names) == 1 else "s"
-    return ArgumentError(f"{sig.qualname}() missing {len(names)} required argument{plural}: {', '.join(names)}\n"
-                     f"  schema: {sig.schema}")

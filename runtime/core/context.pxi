@@ -62,7 +62,7 @@ cdef class FunctionCtx(Node):
         """What was saved, as `SavedTensor`s. Raises RuntimeError after the graph was freed."""
         if self.freed:
             raise graph_freed()
-        return tuple([saved_tensor(self, i) for i in range(len(self.saved or ()))])
+        return tuple([cold.saved_tensor(self, i) for i in range(len(self.saved or ()))])
 
     def name(self):
         return self.node_name or self.function.__name__ + "Backward"
@@ -108,7 +108,7 @@ cdef class FunctionCtx(Node):
         cdef PyObject* values = <PyObject*>self.to_save
         cdef int64_t* versions = &self.inline_versions[0]
         if self.to_save is None:
-            return record_hooked(self) if recording_hooked else 0
+            return cold.record_hooked(self) if recording_hooked else 0
         n = PyTuple_GET_SIZE(<object>values)
         while n > 0 and not is_tensor(PyTuple_GET_ITEM(<object>values, n - 1)):
             n -= 1
@@ -140,7 +140,7 @@ cdef class FunctionCtx(Node):
                 output_alias(self, self.to_save[i]) if i < n and self.saved_outputs >> i & 1 else self.to_save[i]
                 for i in range(len(self.to_save))])
         self.to_save = None
-        return record_hooked(self) if recording_hooked else 0
+        return cold.record_hooked(self) if recording_hooked else 0
 
     cdef int release_saved(self) except -1:
         if self.saved is not None:
@@ -231,7 +231,7 @@ cdef inline int check_unchanged_since(FunctionCtx ctx, Py_ssize_t i) except -1:
 cdef object unpack_at(FunctionCtx ctx, Py_ssize_t i):
     """One of what was saved, as backward sees it."""
     if ctx.rare is not None and ctx.rare.unpack is not None and ctx.rare.unpack[i] is not None:
-        return unpack_hooked(ctx, i)
+        return cold.unpack_hooked(ctx, i)
     value = ctx.saved[i]
     if not isinstance(value, Tensor):
         return value

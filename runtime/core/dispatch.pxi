@@ -314,7 +314,7 @@ cdef object call_unready(OpOverload op, Bound* bound, uint64_t keys):
         complete(op)
         if op.pending is None:
             return dispatch(op, bound, keys)
-    raise missing_kernel(op, keys)
+    raise cold.missing_kernel(op, keys)
 
 
 cdef PyObject* call_operator(PyObject* callable, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:
@@ -388,7 +388,7 @@ cdef int bind_python(Signature sig, tuple args, dict kwargs, Bound* bound) excep
     cdef PyObject* flat[2 * MAX_ARGS]
     cdef Py_ssize_t i = 0
     if len(args) + len(kwargs) > 2 * MAX_ARGS:
-        raise too_many(sig, len(args))
+        raise cold.too_many(sig, len(args))
     for value in args:
         flat[i] = <PyObject*>value
         i += 1
@@ -565,7 +565,7 @@ cdef object run_in_python(OpOverload op, int key, Bound* bound, uint64_t keys):
     if fallback is None and KEY_CONJUGATE <= key <= KEY_ZERO_TENSOR:
         return hook.call_with_values(op, keys & ~LAZY, args, kwargs)
     if fallback is None:
-        raise missing_kernel(op, keys)
+        raise cold.missing_kernel(op, keys)
     if fallback[2]:
         return fallback[0](hook.key_set(keys), op, *args, **kwargs)
     return fallback[0](op, *args, **kwargs)
@@ -587,15 +587,3 @@ cdef object run_backend(OpOverload op, int key, Bound* bound):
 cdef tuple bound_to_python(Signature sig, Bound* bound):
     args = tuple_of(bound.slots, sig.positional)
     return args, {sig.names[i]: <object>bound.slots[i] for i in range(sig.positional, sig.count)}
-
-
-cdef object missing_kernel(OpOverload op, uint64_t keys):
-    backend = key_names(keys & BACKEND_KEYS)[:1] or ["this device"]
-    known = sorted([KEY_NAMES[k] for k in op.kernels if k <= KEY_META or k > ALIAS_AUTOGRAD])     # what could run there
-    has = f"it has kernels for {', '.join(known)}" if known else "it has no kernels at all"
-    found = [kind.name for kind in device_types if kind is not None and kind.backend.key == backend[0]]
-    name = found[0] if found else backend[0]
-    return NotImplementedError(
-        f"Could not run '{op.sig.qualname}' with arguments from the '{backend[0]}' backend: {op._schema.name} does not have a kernel "
-        f"registered for {name}; {has}. Register one with `library.impl(\"{op.sig.qualname}\", \"{backend[0]}\")`"
-        + (", or a fake rule with `register_fake`" if backend[0] == "Meta" else "") + ".")

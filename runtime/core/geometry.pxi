@@ -81,7 +81,7 @@ cdef int finish_geometry(Tensor t) except -1:
 cdef int set_row_major(Tensor t) except -1:
     """Strides, element count and contiguity from sizes."""
     if mt_row_major(t.nd, t.sizes, t.strides, &t.nelem):
-        raise too_large(t, False)
+        raise cold.too_large(t, False)
     t.contig = True
     return 0
 
@@ -90,7 +90,7 @@ cdef int64_t bytes_of(Tensor t) except -1:
     """Bytes of a contiguous tensor's elements."""
     cdef int64_t nbytes
     if mt_advance(0, t.nelem, t.dt.itemsize, &nbytes):
-        raise too_large(t, False)
+        raise cold.too_large(t, False)
     return nbytes
 
 
@@ -100,16 +100,8 @@ cdef int64_t bytes_reached(Tensor t) except -1:
     if t.nelem == 0:
         return 0
     if mt_reach(t.nd, t.sizes, t.strides, t.offset, &reach) or mt_advance(0, reach, t.dt.itemsize, &nbytes):
-        raise too_large(t, True)
+        raise cold.too_large(t, True)
     return nbytes
-
-
-cdef object too_large(Tensor t, bint strided):
-    if not strided and 0 in [t.sizes[i] for i in range(t.nd)]:
-        return RuntimeError(f"Stride calculation overflowed with sizes={[t.sizes[i] for i in range(t.nd)]}: a stride has at most 64 bits")
-    strides = f" and strides={[t.strides[i] for i in range(t.nd)]}, storage offset {t.offset}" if strided else ""
-    return RuntimeError(f"Storage size calculation overflowed with sizes={[t.sizes[i] for i in range(t.nd)]}{strides}: elements of "
-                        f"{t.dt.itemsize} bytes, and a storage has at most 2**63 - 1 bytes")
 
 
 cdef inline int copy_geometry(Tensor source, Tensor target) except -1:

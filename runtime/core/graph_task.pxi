@@ -380,9 +380,9 @@ cdef object apply_explained(Node node, list grads):
     try:
         result = node.apply(grads)
         if anomaly_checks_nan:
-            refuse_nan(node, result)
+            cold.refuse_nan(node, result)
     except BaseException:
-        explain_failure(node)
+        cold.explain_failure(node)
         raise
     return result
 

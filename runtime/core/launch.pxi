@@ -210,7 +210,7 @@ cdef object call_kernel(object callable, PyObject** args, size_t nargsf, PyObjec
     if not self.ascendc:
         return launch_on_cpu(self, args, n)
     if n == 0:
-        raise_wrong_count(self, 0)
+        cold.raise_wrong_count(self, 0)
     return launch_on_npu(self, read_block_dim(self, <object>args[0]), args + 1, n - 1, -1)
 
 
@@ -322,7 +322,7 @@ cdef int fill_arguments(Kernel self, PyObject** args, Py_ssize_t n, Launch* call
     cdef int i, kind, status
     cdef object value
     if n != self.nargs:
-        raise_wrong_count(self, n)
+        cold.raise_wrong_count(self, n)
     for i in range(self.nargs):
         kind = self.kinds[i]
         word = frame + self.slots[i]
@@ -363,28 +363,18 @@ cdef inline int check_tensor(Kernel self, int i, PyObject* t, Launch* call) exce
     cdef PyObject* dev = <PyObject*>(<Tensor>t).dev
     if self.ascendc:
         if (<device>dev).type_code != KEY_NPU or (call.device >= 0 and (<device>dev).index_code != call.device):
-            raise_wrong_device(self, i, "a tensor", <device>dev, call)
+            cold.raise_wrong_device(self, i, "a tensor", <device>dev, call.device, call.device_from)
         if call.device < 0:
             call.device, call.device_from = (<device>dev).index_code, i
     elif (<device>dev).type_code != KEY_CPU:
-        raise_wrong_device(self, i, "a tensor", <device>dev, call)
+        cold.raise_wrong_device(self, i, "a tensor", <device>dev, call.device, call.device_from)
     if not self.allowed[i] >> (<Tensor>t).dt.code & 1:
-        raise_wrong_dtype(self, i, <Tensor>t)
+        cold.raise_wrong_dtype(self, i, <Tensor>t)
     if (self.kinds[i] == C_PTR and not (<Tensor>t).contig) or ((<Tensor>t).storage.data == NULL and (<Tensor>t).nelem > 0) \
             or (<Tensor>t).keys & LAZY:
-        raise_unusable(self, i, <Tensor>t)
+        cold.raise_unusable(self, i, <Tensor>t)
     call.elements |= (<Tensor>t).nelem
     return 0
-
-
-cdef int raise_unusable(Kernel self, int i, Tensor t) except -1:
-    if t.storage.data == NULL and t.nelem > 0:
-        raise RuntimeError(f"{where(self, i)}: expected a tensor with memory, got one whose storage was freed")
-    if t.keys & LAZY:
-        raise RuntimeError(f"{where(self, i)}: expected a tensor whose memory holds its values, got {kept_as(t)}; "
-                           "pass x.resolve_conj().resolve_neg()")
-    raise RuntimeError(f"{where(self, i)}: expected a contiguous tensor, got shape {list(t.shape)} with strides "
-                       f"{list(t.stride())}; pass x.contiguous(), in YAML contiguous(x)")
 
 
 cdef inline void describe_tensor(Tensor t, mt_tensor* descriptor) noexcept:
@@ -410,11 +400,11 @@ cdef uint64_t read_pointer(Kernel self, int i, object value, Launch* call) excep
 cdef int check_pointer_device(Kernel self, int i, str what, device dev, Launch* call) except -1:
     if self.ascendc:
         if dev.type_code != KEY_NPU or (call.device >= 0 and dev.index_code != call.device):
-            raise_wrong_device(self, i, what, dev, call)
+            cold.raise_wrong_device(self, i, what, dev, call.device, call.device_from)
         if call.device < 0:
             call.device, call.device_from = dev.index_code, i
     elif dev.type_code != KEY_CPU:
-        raise_wrong_device(self, i, what, dev, call)
+        cold.raise_wrong_device(self, i, what, dev, call.device, call.device_from)
     return 0
 
 
@@ -453,32 +443,6 @@ cdef object untyped(Kernel self, int i, TypedScalar value):
 # ---------------------------------------------------------------- errors
 cdef str where(Kernel self, int i):
     return f"kernel {self.name}, argument {i + 1} (npu.{self.types[i].name})"
-
-
-cdef int raise_wrong_count(Kernel self, Py_ssize_t n) except -1:
-    names = ", ".join([t.name for t in self.types])
-    if self.ascendc:
-        raise TypeError(f"kernel {self.name}: expected block_dim and {self.nargs} arguments ({names}), got {n}")
-    raise TypeError(f"kernel {self.name}: expected {self.nargs} arguments ({names}), got {n}")
-
-
-cdef int raise_wrong_device(Kernel self, int i, str what, device got, Launch* call) except -1:
-    if not self.ascendc:
-        expected = f"{what} on cpu"
-    elif call.device < 0 or (got.type_code != KEY_NPU and call.device_from >= 0):
-        expected = f"{what} on npu"
-    elif call.device_from < 0:
-        expected = f"{what} on npu:{call.device}, the stream's device"
-    else:
-        expected = f"{what} on npu:{call.device} like argument {call.device_from + 1}"
-    raise RuntimeError(f"{where(self, i)}: expected {expected}, got {what} on {got}")
-
-
-cdef int raise_wrong_dtype(Kernel self, int i, Tensor t) except -1:
-    allowed = [d for d in dtype_by_code if self.allowed[i] >> (<dtype>d).code & 1]
-    alike = [d for d in allowed if (<dtype>d).category == t.dt.category]
-    names = " or ".join([(<dtype>d).name for d in alike or allowed])
-    raise RuntimeError(f"{where(self, i)}: expected dtype {names}, got {t.dt.name}")
 
 
 # ---------------------------------------------------------------- launches without declared types

@@ -238,7 +238,7 @@ cdef PyObject* call_packet(PyObject* callable, PyObject** args, size_t nargsf, P
     if result is NotImplemented:
         result = ask_strangers(packet, args, nargs, kwnames)
     if result is NotImplemented:
-        raise no_overload(packet, args, nargs, kwnames)
+        raise cold.no_overload(f"{packet.namespace}::{packet.__name__}", packet.plain or packet.ops, args, nargs, kwnames)
     Py_INCREF(result)
     return <PyObject*>result
 
@@ -254,13 +254,3 @@ cdef object call_first_that_fits(OpOverloadPacket packet, PyObject** args, Py_ss
         finally:
             release_bound(&bound)
     return NotImplemented
-
-
-cdef object no_overload(OpOverloadPacket packet, PyObject** args, Py_ssize_t nargs, PyObject* kwnames):
-    given = [stranger_name(<object>args[i]) for i in range(nargs)]
-    if kwnames != NULL:
-        given += [f"{name}={stranger_name(<object>args[nargs + i])}" for i, name in enumerate(<object>kwnames)]
-    schemas = "\n".join([f"  {op._schema}" for op in packet.plain or packet.ops])
-    hint = stranger_hint(tuple([<object>args[i] for i in range(nargs + (0 if kwnames == NULL else len(<object>kwnames)))]))
-    return ArgumentError(f"{packet.namespace}::{packet.__name__}() received an invalid combination of arguments - got "
-                     f"({', '.join(given)}), but expected one of:\n{schemas}{hint}")

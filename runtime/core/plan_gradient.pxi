@@ -160,10 +160,10 @@ cdef class PlanNode(FunctionCtx):
         return tuple([value if isinstance(value, Tensor) else None for value in self.saved_values() or self.plain or ()])
 
     def __getattr__(self, str name):
-        return saved_by_name(self, name)
+        return cold.saved_by_name(self, name)
 
     def __dir__(self):
-        return [*object.__dir__(self), *saved_attributes(self)]
+        return [*object.__dir__(self), *cold.saved_attributes(self)]
 
     cdef object apply(self, list grads):
         cdef int i, missing = 0
@@ -338,3 +338,26 @@ cdef tuple computed(Program prepare, PyObject** arguments, PyObject** outputs, i
         return returned_values(prepare, &made)
     finally:
         leave_frame(prepare, &made)
+
+
+cdef class OperatorCtx(FunctionCtx):
+    """The node of an operator whose gradient is a function, or that writes to an argument."""
+
+    def __getattr__(self, str name):
+        return cold.saved_by_name(self, name)
+
+    def __dir__(self):
+        return [*object.__dir__(self), *cold.saved_attributes(self)]
+
+
+cdef tuple saved_by_formula(FunctionCtx node):
+    """Of an operator's node with a formula, the names of what was saved, and itself where none of it is a tensor; None of others."""
+    if isinstance(node, PlanNode):
+        return (<PlanNode>node).formula.names, (<PlanNode>node).plain
+    plan = vars(node).get("plan") if node.is_operator else None
+    return None if plan is None else ((<Formula?>plan[0]).names, plan[1])
+
+
+cdef dict gradient_names(OpOverload op):
+    """The names of what is saved on any way of an operator's gradient, with whether it is a tensor."""
+    return (<Gradient>op.gradient).names()

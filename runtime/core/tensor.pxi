@@ -224,7 +224,7 @@ cdef class Tensor:
     @property
     def grad(self):
         if self.grad_ is None and not self.wants_grad and not self.retains_grad_ and current_grad_fn(self) is not None:
-            warn_of_missing_gradient()
+            cold.warn_of_missing_gradient()
         return self.grad_
 
     @grad.setter

@@ -66,20 +66,8 @@ cdef int find_undeclared_change(OpOverload op, Bound* bound, uint64_t start) exc
         if not op.aliases[i].written:
             for t in tensors_of(<object>bound.slots[i]):
                 if changed_since(<Tensor>t, start):
-                    refuse_mutation(op, bound, i)
+                    cold.refuse_mutation(op, bound, i)
     return 0
-
-
-cdef int refuse_mutation(OpOverload op, Bound* bound, int at) except -1:
-    cdef set written = set()
-    cdef int i
-    for i in range(op.sig.count):                         # another argument over the same memory may be declared
-        if op.aliases[i].written:
-            written.update([id(t.untyped_storage()) for t in tensors_of(<object>bound.slots[i])])
-    if all([id(t.untyped_storage()) in written for t in tensors_of(<object>bound.slots[at])]):
-        return 0
-    raise RuntimeError(f"{op.sig.qualname}: the kernel changed argument '{op.sig.names[at]}' in place, but the schema does not declare "
-                       f"it. Declare it (`Tensor(a!) {op.sig.names[at]}`), or change a copy.\n  schema: {op._schema}")
 
 
 cdef void begin_versions(PyObject* result) noexcept:

@@ -282,7 +282,7 @@ def expanded(Tensor self not None, size, *, implicit=False):
     cdef int64_t own, given, step = 1        # step: where a new dimension of size 1 would lie
     cdef Tensor v
     if added < 0:
-        raise not_expandable(self, nd, sizes)
+        raise cold.not_expandable(self, nd, sizes)
     v = bare_view(self, nd)
     for i in range(nd - 1, -1, -1):
         d, given = i - added, sizes[i]
@@ -290,31 +290,13 @@ def expanded(Tensor self not None, size, *, implicit=False):
         if given == -1 and d >= 0:
             given = own
         if given < 0 or (given != own and own != 1):
-            raise not_expandable(self, nd, sizes)
+            raise cold.not_expandable(self, nd, sizes)
         v.sizes[i] = given
         v.strides[i] = 0 if given != own else step if d < 0 else self.strides[d]
         if mt_advance(0, given, v.strides[i], &step):
             step = 0                         # nothing in front of so much memory has a stride that matters
     finish_geometry(v)
     return v
-
-
-cdef object not_expandable(Tensor t, int nd, const int64_t* sizes):
-    """What is wrong with the sizes for `expanded`."""
-    cdef int d, added = nd - t.nd
-    cdef int64_t own
-    wanted = list_of(nd, sizes)
-    if added < 0:
-        return RuntimeError(f"expand({t.dt}{list(t.shape)}, size={wanted}): the number of sizes provided ({nd}) must be greater or equal "
-                            f"to the number of dimensions in the tensor ({t.nd})")
-    for d in range(nd):
-        own = t.sizes[d - added] if d >= added else 1
-        if sizes[d] == -1 and d < added:
-            return RuntimeError(f"The expanded size of the tensor ({sizes[d]}) isn't allowed in a leading, non-existing dimension {d}")
-        if sizes[d] != -1 and sizes[d] != own and own != 1:
-            return RuntimeError(f"The expanded size of the tensor ({sizes[d]}) must match the existing size ({own}) at non-singleton "
-                                f"dimension {d}.  Target sizes: {wanted}.  Tensor sizes: {list(t.shape)}")
-    return RuntimeError(f"expand: sizes other than -1 must not be negative, got {wanted}")
 
 
 # ---------------------------------------------------------------- several views at once

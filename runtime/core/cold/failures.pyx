@@ -4,16 +4,16 @@
 
 A launch that fails raises a KernelError, which names kernel and status. Where the kernel was an operator's, `run_kernel`
 comes here: the statuses of mindtorch_kernel.h become PyTorch's class and words about the operator's arguments; a status of
-the kernel's own keeps both, with the operator before them.
+the kernel's own keeps both, with the operator before them. What a launch refuses before it calls a kernel is said here, too.
 """
 from cpython.object cimport PyObject
 
 from mindtorch_v2._core cimport (
-    ARG_FLOAT, ARG_SCALAR, Bound, CType, Kernel, KEY_META, OpOverload, Tensor, cold, dtype, dtype_c64, operators, raise_bad_scalar,
-    run_backend, where,
+    ARG_FLOAT, ARG_SCALAR, Bound, CType, Kernel, KEY_META, KEY_NPU, LAZY, OpOverload, Tensor, cold, device, dtype, dtype_c64, kept_as,
+    operators, raise_bad_scalar, run_backend, where,
 )
 
-from mindtorch_v2._core import broadcast_shapes, common_dtype, scalar_types
+from mindtorch_v2._core import broadcast_shapes, common_dtype, dtypes, scalar_types
 
 cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
     pass
@@ -80,6 +80,42 @@ cdef int raise_bad_argument(Kernel self, int i, object value, int status) except
     except OverflowError as error:
         raise KernelOverflowError(str(error), (<CType>self.types[i]).name) from None
     return 0
+
+
+cdef int raise_wrong_count(Kernel self, Py_ssize_t n) except -1:
+    names = ", ".join([t.name for t in self.types])
+    if self.ascendc:
+        raise TypeError(f"kernel {self.name}: expected block_dim and {self.nargs} arguments ({names}), got {n}")
+    raise TypeError(f"kernel {self.name}: expected {self.nargs} arguments ({names}), got {n}")
+
+
+cdef int raise_wrong_device(Kernel self, int i, str what, device got, int at, int at_from) except -1:
+    if not self.ascendc:
+        expected = f"{what} on cpu"
+    elif at < 0 or (got.type_code != KEY_NPU and at_from >= 0):
+        expected = f"{what} on npu"
+    elif at_from < 0:
+        expected = f"{what} on npu:{at}, the stream's device"
+    else:
+        expected = f"{what} on npu:{at} like argument {at_from + 1}"
+    raise RuntimeError(f"{where(self, i)}: expected {expected}, got {what} on {got}")
+
+
+cdef int raise_wrong_dtype(Kernel self, int i, Tensor t) except -1:
+    allowed = [d for d in dtypes.values() if self.allowed[i] >> (<dtype>d).code & 1]
+    alike = [d for d in allowed if (<dtype>d).category == t.dt.category]
+    names = " or ".join([(<dtype>d).name for d in alike or allowed])
+    raise RuntimeError(f"{where(self, i)}: expected dtype {names}, got {t.dt.name}")
+
+
+cdef int raise_unusable(Kernel self, int i, Tensor t) except -1:
+    if t.storage.data == NULL and t.nelem > 0:
+        raise RuntimeError(f"{where(self, i)}: expected a tensor with memory, got one whose storage was freed")
+    if t.keys & LAZY:
+        raise RuntimeError(f"{where(self, i)}: expected a tensor whose memory holds its values, got {kept_as(t)}; "
+                           "pass x.resolve_conj().resolve_neg()")
+    raise RuntimeError(f"{where(self, i)}: expected a contiguous tensor, got shape {list(t.shape)} with strides "
+                       f"{list(t.stride())}; pass x.contiguous(), in YAML contiguous(x)")
 
 
 cdef object kernel_failure(Kernel self, int status, PyObject** args, Py_ssize_t n):
@@ -239,3 +275,7 @@ cold.kernel_failure = kernel_failure
 cold.explain_kernel_failure = explain_kernel_failure
 cold.check_broadcasts_into = check_broadcasts_into
 cold.check_casts_into = check_casts_into
+cold.raise_wrong_count = raise_wrong_count
+cold.raise_wrong_device = raise_wrong_device
+cold.raise_wrong_dtype = raise_wrong_dtype
+cold.raise_unusable = raise_unusable

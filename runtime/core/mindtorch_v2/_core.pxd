@@ -447,12 +447,28 @@ cdef tuple tensor_list_lengths(OpOverload op, Bound* bound)
 cdef object call_setup(OpOverload op, Bound* bound, FunctionCtx ctx, object output)
 cdef object backward_callable(FunctionCtx ctx)
 cdef object align_gradients(FunctionCtx ctx, object result)
+cdef object saved_tensor_hooks           # an object with `pairs`, this thread's (pack, unpack), innermost last
+cdef bint anomaly_enabled
+cdef Tensor saved_alias(Tensor t)
+cdef object unpack_at(FunctionCtx ctx, Py_ssize_t i)
+cdef object graph_freed()
+cdef object said_by_setup(OpOverload op, str what, object default)
+cdef tuple saved_by_formula(FunctionCtx node)
+cdef dict gradient_names(OpOverload op)
 
 cdef int bind_python(Signature sig, tuple args, dict kwargs, Bound* bound) except -1
 cdef void release_bound(Bound* bound) noexcept
 cdef object run_backend(OpOverload op, int key, Bound* bound)
 cdef int raise_bad_scalar(str where, CType ctype, object value, int status) except -1
 cdef str where(Kernel self, int i)
+cdef str kept_as(Tensor t)
+cdef object NO_DEFAULT                   # in the place of an argument's default where there is none
+cdef bint is_stranger(object value)
+cdef tuple items_shown(object value)
+cdef list tensors_of(object value)
+cdef dict KEY_NAMES                      # key -> its first name
+cdef uint64_t BACKEND_KEYS, LAZY
+cdef list device_types                   # by their backends' keys
 
 cdef struct AclEntryPoints:
     int (*set_device)(int32_t) noexcept nogil
@@ -502,6 +518,31 @@ cdef struct Cold:
     int (*explain_kernel_failure)(OpOverload op, Bound* bound) except -1
     int (*check_broadcasts_into)(OpOverload op, Bound* bound) except -1
     int (*check_casts_into)(OpOverload op, Bound* bound) except -1
+    int (*raise_wrong_count)(Kernel self, Py_ssize_t n) except -1
+    int (*raise_wrong_device)(Kernel self, int i, str what, device got, int at, int at_from) except -1
+    int (*raise_wrong_dtype)(Kernel self, int i, Tensor t) except -1
+    int (*raise_unusable)(Kernel self, int i, Tensor t) except -1
+    # misfits: those that return an object make the error that is raised
+    object (*wrong_type)(Signature sig, int at, object value)
+    object (*too_many)(Signature sig, Py_ssize_t nargs)
+    object (*unexpected_keyword)(Signature sig, object name, int at)
+    object (*missing)(Signature sig, Bound* bound)
+    object (*no_overload)(str name, list candidates, PyObject** args, Py_ssize_t nargs, PyObject* kwnames)
+    object (*missing_kernel)(OpOverload op, uint64_t keys)
+    int (*refuse_mutation)(OpOverload op, Bound* bound, int at) except -1
+    object (*too_large)(Tensor t, bint strided)
+    object (*not_expandable)(Tensor t, int nd, const int64_t* sizes)
+    object (*hook_name)(object hook)
+    int (*check_replaced)(object value, object replaced, object hook) except -1
+    int (*warn_of_missing_gradient)() except -1
+    # saved_values
+    int (*record_hooked)(FunctionCtx ctx) except -1
+    Tensor (*unpack_hooked)(FunctionCtx ctx, Py_ssize_t at)
+    int (*explain_failure)(Node node) except -1
+    int (*refuse_nan)(Node node, object grads) except -1
+    object (*saved_tensor)(FunctionCtx node, Py_ssize_t at)
+    object (*saved_by_name)(FunctionCtx node, str name)
+    list (*saved_attributes)(FunctionCtx node)
     # forward
     int64_t (*level_of_tensor)(Tensor t) except -1
     int64_t (*level_of_call)(OpOverload op, Bound* bound) except -1
