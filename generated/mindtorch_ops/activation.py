@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import any_of, desc, f64, like, none_of
+from mindtorch_v2.library.definitions import any_of, broadcast, desc, f64, like, none_of, one_of, result_type
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
@@ -164,7 +164,13 @@ def _leaky_relu_default(op, self, negative_slope):
     op.check(
         self.is_floating_point(), message=f"leaky_relu(): not implemented for {self.dtype}", error=NotImplementedError
     )
-    op.returns(torch.ops.aten.where(self > 0, self, self * negative_slope))
+    out = op.returns(like(self))
+    op.launch("CPU", _libmindtorch_cpu["mt_leaky_relu"], desc(self), desc(out), f64(negative_slope))
+    op.compute(torch.ops.aten.where(self > 0, self, self * negative_slope), device="any")
+
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.leaky_relu_backward(grad, self, negative_slope, False)}
 
 
 @_lib.operator(
@@ -194,7 +200,9 @@ def leaky_relu_(op, self, negative_slope):
 
 
 @_lib.operator(
-    "leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor"
+    "leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor",
+    tags="pointwise",
+    device_check="CPUScalars",
 )
 def leaky_relu_backward(op, grad_output, self, negative_slope, self_is_result):
     """The gradient of `leaky_relu` from its input, or from its result."""
@@ -205,7 +213,26 @@ def leaky_relu_backward(op, grad_output, self, negative_slope, self_is_result):
             f"out-of-place version instead of leaky_relu_ with a slope of {negative_slope}."
         ),
     )
-    op.returns(torch.ops.aten.where(self > 0, grad_output, grad_output * negative_slope))
+    out = op.returns(broadcast(grad_output, self))
+    if one_of(result_type(grad_output, self), torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        op.launch(
+            "CPU",
+            _libmindtorch_cpu["mt_leaky_relu_backward"],
+            desc(grad_output),
+            desc(self),
+            desc(out),
+            f64(negative_slope),
+        )
+    else:
+        op.compute(torch.ops.aten.where(self > 0, grad_output, grad_output * negative_slope), device="CPU")
+    op.compute(torch.ops.aten.where(self > 0, grad_output, grad_output * negative_slope), device="any")
+
+    @op.gradient
+    def _(grad):
+        return {
+            grad_output: torch.ops.aten.leaky_relu_backward(grad, self, negative_slope, False),
+            self: torch.ops.aten.zeros_like(grad),
+        }
 
 
 @_lib.operator("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", tags="pointwise")
@@ -267,7 +294,11 @@ def relu6_(op, self):
 @_lib.operator("hardsigmoid(Tensor self) -> Tensor", tags="pointwise")
 def _hardsigmoid_default(op, self):
     """x + 3, moved into the range from 0 to 6, over 6."""
-    op.returns(like(self))
+    out = op.returns(like(self))
+    if self.is_floating_point():
+        op.launch("CPU", _libmindtorch_cpu["mt_hardsigmoid"], desc(self), desc(out))
+    else:
+        op.compute(torch.ops.aten.clamp(self + 3, 0, 6) / 6, device="CPU")
     op.compute(torch.ops.aten.clamp(self + 3, 0, 6) / 6, device="any")
 
     @op.gradient
@@ -300,7 +331,11 @@ def _hardsigmoid_out(op):
 @_lib.operator("hardswish(Tensor self) -> Tensor", tags="pointwise")
 def _hardswish_default(op, self):
     """x * hardsigmoid(x)"""
-    op.returns(like(self))
+    out = op.returns(like(self))
+    if self.is_floating_point():
+        op.launch("CPU", _libmindtorch_cpu["mt_hardswish"], desc(self), desc(out))
+    else:
+        op.python("mindtorch_v2.kernels.activation:hardswish")
     op.python("mindtorch_v2.kernels.activation:hardswish", device="any")
 
     @op.gradient
@@ -326,10 +361,26 @@ def _hardswish_out(op):
     op.not_implemented()
 
 
-@_lib.operator("hardswish_backward(Tensor grad_output, Tensor self) -> Tensor")
-def hardswish_backward(op):
+@_lib.operator(
+    "hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", tags="pointwise", device_check="CPUScalars"
+)
+def hardswish_backward(op, grad_output, self):
     """The gradient of `hardswish` from its input."""
+    out = op.returns(broadcast(grad_output, self))
+    if one_of(result_type(grad_output, self), torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        op.launch("CPU", _libmindtorch_cpu["mt_hardswish_backward"], desc(grad_output), desc(self), desc(out))
+    else:
+        op.python("mindtorch_v2.kernels.activation:hardswish_backward")
     op.python("mindtorch_v2.kernels.activation:hardswish_backward", device="any")
+
+    @op.gradient
+    def _(grad):
+        return {
+            grad_output: torch.ops.aten.hardswish_backward(grad, self),
+            self: torch.ops.aten.where(
+                torch.ops.aten.logical_and(self > -3, self < 3), grad * grad_output / 3, torch.ops.aten.zeros_like(grad)
+            ),
+        }
 
 
 @_lib.operator("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", tags="pointwise")

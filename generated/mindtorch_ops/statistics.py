@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import empty
+from mindtorch_v2.library.definitions import desc, dim_bits, empty, i64, none_of, one_of, reduced_shape
+from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
     "aminmax",
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 _lib = Library("aten", "FRAGMENT")
+_libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relative_to=__file__)
 
 
 @_lib.operator("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", variants=("function", "method"))
@@ -72,9 +74,31 @@ def _special_logsumexp_out(op):
     "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     variants=("function", "method"),
 )
-def _nansum_default(op):
+def _nansum_default(op, self, dim, keepdim, dtype):
     """Sums over dimensions of what is not NaN."""
+    op.check(none_of(self.is_complex()), message="nansum does not support complex inputs")
+    out = op.returns(
+        empty(
+            reduced_shape(self.shape, dim, keepdim),
+            dtype if dtype is not None else self.dtype if self.is_floating_point() else torch.int64,
+            self,
+        )
+    )
+    if (
+        self.is_floating_point()
+        and (dtype is None or one_of(dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64))
+    ):
+        op.launch("CPU", _libmindtorch_cpu["mt_nansum"], desc(self), desc(out), i64(dim_bits(dim, self.dim())))
+    else:
+        op.python("mindtorch_v2.kernels.statistics:nansum")
     op.python("mindtorch_v2.kernels.statistics:nansum", device="any")
+
+    @op.gradient
+    def _(grad):
+        return {
+            self: (grad if keepdim else grad.reshape(reduced_shape(self.shape, dim, True))).expand(self.shape)
+            * self.isnan().logical_not()
+        }
 
 
 @_lib.operator(
@@ -326,6 +350,7 @@ def _nanquantile_scalar_out(op):
 )
 def _linalg_vector_norm_default(op):
     """The p-norm over dimensions, of the elements as a vector."""
+    op.python("mindtorch_v2.kernels.statistics:vector_norm_cpu")
     op.python("mindtorch_v2.kernels.statistics:linalg_vector_norm", device="any")
     op.backward(
         "mindtorch_v2.kernels.statistics:vector_norm_backward",

@@ -204,3 +204,116 @@ def test_triangles(name: str) -> None:
                     )
                 )
                 assert mine == theirs, (shape, diagonal, dtype)
+
+
+# ---------------------------------------------------------------- remainders
+def divisions() -> Any:
+    """Numbers and what to divide them by: of any magnitude, whole multiples, and all pairs of special ones."""
+    random = np.random.default_rng(2)
+    special = [
+        0.0,
+        -0.0,
+        1,
+        -1,
+        2.5,
+        1 / 3,
+        np.inf,
+        -np.inf,
+        np.nan,
+        1e30,
+        1e-30,
+        1e-40,
+        5e-324,
+        2.0**24,
+        2.0**53,
+        1e300,
+    ]
+    pairs = np.array(np.meshgrid(special, special)).reshape(2, -1)
+    steps = random.standard_normal(10_000).astype("f4").astype("f8")
+    parts = [(random.standard_normal(10_000) * 10.0**power, steps) for power in (-5, 0, 3, 9, 20)]
+    return np.concatenate([pairs, *parts, (steps * random.integers(-999, 999, 10_000), steps)], 1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_remainders_are_exact(dtype: str) -> None:
+    with np.errstate(all="ignore"):
+        a, b = divisions().astype(dtype)
+        rest = np.fmod(a, b)
+        wanted = {"fmod": rest, "remainder": np.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)}
+    for name, values in wanted.items():
+        found = getattr(ours, name)(ours.from_numpy(a), ours.from_numpy(b)).numpy()
+        np.testing.assert_array_equal(found, values)
+        np.testing.assert_array_equal(np.signbit(found)[values == values], np.signbit(values)[values == values])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_quotients_rounded_down(dtype: str) -> None:
+    with np.errstate(all="ignore"):
+        a, b = divisions().astype("f4" if dtype != "float64" else "f8")
+    found = []
+    for torch in (pytorch, ours):
+        x, y = (torch.from_numpy(values.copy()).to(getattr(torch, dtype)) for values in (a, b))
+        quotient = torch.floor_divide(x, y).double().numpy()
+        possible = np.abs((x.double() / y.double()).numpy()) < 2.0**50  # beyond it PyTorch's remainder is none
+        found.append(np.where(possible, quotient, 0))
+    np.testing.assert_array_equal(found[1], found[0])
+
+
+# ---------------------------------------------------------------- narrow integers
+WORKS: dict[str, Any] = {
+    "neg": lambda torch, x: -x,
+    "sign": lambda torch, x: x.sign(),
+    "square": lambda torch, x: x.square(),
+    "floor": lambda torch, x: x.floor(),
+    "ceil": lambda torch, x: x.ceil(),
+    "round": lambda torch, x: x.round(),
+    "trunc": lambda torch, x: x.trunc(),
+    "clamp": lambda torch, x: x.clamp(3, 50),
+    "clamp_min": lambda torch, x: x.clamp(min=3),
+    "clamp_max": lambda torch, x: x.clamp(max=50),
+    "clamp by fractions": lambda torch, x: x.clamp(0.5, 9.25),
+    "clamp by tensors": lambda torch, x: x.clamp(x // 2, x.flip(0)),
+    "clamp by one tensor": lambda torch, x: x.clamp(max=x.flip(0)),
+    "clamp by wide tensors": lambda torch, x: x.clamp(torch.tensor([2] * 7), torch.tensor(70)),
+    "clamp in place": lambda torch, x: x.clamp_(2, 5),
+}
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("work", WORKS)
+def test_narrow_integers_stay_narrow(work: str, dtype: str) -> None:
+    values = np.random.default_rng(4).integers(0 if dtype == "uint8" else -128, 128, (3, 7))
+    found = []
+    for torch in (pytorch, ours):
+        for x in (
+            torch.tensor(values).to(getattr(torch, dtype)),
+            torch.tensor(values.T.copy()).to(getattr(torch, dtype)).t(),
+        ):
+            result = WORKS[work](torch, x)
+            found.append((str(result.dtype).rpartition(".")[2], result.double().numpy().tolist()))
+    assert found[:2] == found[2:]
+
+
+# ---------------------------------------------------------------- activations of one pass
+BENDS: dict[str, Any] = {
+    "leaky_relu": lambda f, x: f.leaky_relu(x, 0.2),
+    "leaky_relu of a negative slope": lambda f, x: f.leaky_relu(x, -0.3),
+    "hardswish": lambda f, x: f.hardswish(x),
+    "hardsigmoid": lambda f, x: f.hardsigmoid(x),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("name", BENDS)
+def test_bends(name: str, dtype: str) -> None:
+    """Values and gradients, at the bends too, of NaN and of infinity."""
+    values = np.append(np.random.default_rng(5).standard_normal(3000) * 4, [3, -3, 0.0, -0.0, np.inf, -np.inf, np.nan])
+    found = []
+    for torch in (pytorch, ours):
+        x = torch.tensor(values).to(getattr(torch, dtype)).requires_grad_()
+        y = BENDS[name](torch.nn.functional, x)
+        (y * torch.tensor(np.cos(np.arange(values.size))).to(y.dtype)).sum().backward()
+        found.append([t.detach().double().numpy() for t in (y, x.grad)])
+    tolerance = {"float16": 1e-3, "bfloat16": 1e-2}.get(dtype, 1e-6)
+    for theirs, own in zip(*found, strict=True):
+        np.testing.assert_allclose(own, theirs, rtol=tolerance, atol=tolerance)

@@ -30,31 +30,21 @@ constexpr bool is_complex_number<std::complex<T>> = true;
 MT_INLINE int64_t trunc_quotient(int64_t a, int64_t b) { return b == -1 ? int64_t(0 - uint64_t(a)) : a / b; }
 MT_INLINE int64_t trunc_remainder(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
 
+// What divisions make of operands and the remainder of their quotient cut to an integer, which has the sign of `a`.
 template <class T>
-MT_INLINE T floor_remainder(T a, T b) {
-  if constexpr (kFloat<T>) {
-    const T r = std::fmod(a, b);
-    return (r != 0 && (r < 0) != (b < 0)) ? r + b : r;
-  } else {
-    const T r = trunc_remainder(a, b);
-    return (r != 0 && (r < 0) != (b < 0)) ? r + b : r;
-  }
+MT_INLINE T floor_remainder(T b, T r) {
+  return ((r != 0) & ((r < 0) != (b < 0))) ? r + b : r;
 }
 
 template <class R, class T>
-MT_INLINE T floor_quotient(T a, T b) {
-  if constexpr (kFloat<T>) {
-    if (b == 0) return a / b;
-    const T remainder = std::fmod(a, b);
-    T quotient = R::round(R::round(a - remainder) / b);
-    if (remainder != 0 && (b < 0) != (remainder < 0)) quotient = R::round(quotient - T(1));
-    if (quotient == 0) return std::copysign(T(0), a / b);
-    const T floor = std::floor(quotient);
-    return quotient - floor > T(0.5) ? floor + T(1) : floor;
-  } else {
-    const T q = trunc_quotient(a, b);
-    return (trunc_remainder(a, b) != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
-  }
+MT_INLINE T floor_quotient(T a, T b, T r) {
+  const bool below = (r != 0) & ((b < 0) != (r < 0));
+  const T cut = R::round(R::round(a - r) / b);
+  const T quotient = below ? R::round(cut - T(1)) : cut;
+  const T floor = std::floor(quotient);
+  const T nearest = quotient - floor > T(0.5) ? floor + T(1) : floor;
+  const T found = quotient == 0 ? std::copysign(T(0), a / b) : nearest;
+  return b == 0 ? a / b : found;
 }
 
 template <class T>
@@ -129,7 +119,6 @@ struct Mul {
   }
 };
 BINARY_COMPLEX(Div, a / b)
-BINARY(Remainder, floor_remainder(a, b))
 BINARY_COMPLEX(Pow, power(a, b))
 BINARY_COMPLEX(PowReversed, power(b, a))
 BINARY_NARROW(Maximum, (a > b) | (a != a) ? a : b)  // a NaN in either wins
@@ -213,9 +202,13 @@ struct Cube {
 template <class R>
 struct FloorDivide {
   explicit FloorDivide(const double*) {}
+  MT_INLINE int64_t operator()(int64_t a, int64_t b) const {
+    const int64_t q = trunc_quotient(a, b);
+    return (trunc_remainder(a, b) != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
+  }
   template <class T>
-  MT_INLINE T operator()(T a, T b) const {
-    return floor_quotient<R>(a, b);
+  MT_INLINE static T of(T a, T b, T r) {
+    return floor_quotient<R>(a, b, r);
   }
 };
 template <class R>
@@ -230,9 +223,76 @@ struct DivTrunc {
 struct Fmod {
   explicit Fmod(const double*) {}
   MT_INLINE int64_t operator()(int64_t a, int64_t b) const { return trunc_remainder(a, b); }
-  MT_INLINE float operator()(float a, float b) const { return std::fmod(a, b); }
-  MT_INLINE double operator()(double a, double b) const { return std::fmod(a, b); }
+  template <class T>
+  MT_INLINE static T of(T, T, T r) {
+    return r;
+  }
 };
+struct Remainder {
+  explicit Remainder(const double*) {}
+  MT_INLINE int64_t operator()(int64_t a, int64_t b) const { return floor_remainder(b, trunc_remainder(a, b)); }
+  template <class T>
+  MT_INLINE static T of(T, T b, T r) {
+    return floor_remainder(b, r);
+  }
+};
+
+// |a| less the multiple of |b| below it, exactly, where the quotient q is `kExact` at most: its product is exact in double, or not
+// rounded before it is taken from a. Rounded up to an integer, the quotient is one too many.
+MT_INLINE float rest(float a, float b, double& q) {
+  const double x = std::abs(a), y = std::abs(b);
+  q = std::trunc(x / y);
+  const double r = x - q * y;
+  return float(q == 0 ? x : (r < 0 ? r + y : r));
+}
+MT_INLINE double rest(double a, double b, double& q) {
+  const double x = std::abs(a), y = std::abs(b);
+  q = std::trunc(x / y);
+  const double r = __builtin_fma(-q, y, x);
+  return q == 0 ? x : (r < 0 ? r + y : r);
+}
+template <class T>
+constexpr double kExact = std::is_same_v<T, float> ? 0x1p28 : 0x1p50;
+
+// The loop of a function of the remainder: in straight code but where a quotient is large, or no number.
+template <class Op, class T>
+struct RemainderLoop {
+  MT_INLINE static int run(void* const* p, int64_t n, const double*) {
+    constexpr int64_t kAtOnce = 64;
+    T* out = static_cast<T*>(p[0]);
+    const T* a = static_cast<const T*>(p[1]);
+    const T* b = static_cast<const T*>(p[2]);
+    for (int64_t i = 0; i < n; i += kAtOnce, out += kAtOnce, a += kAtOnce, b += kAtOnce) {
+      const int64_t count = std::min(kAtOnce, n - i);
+      T r[kAtOnce];
+      int64_t hard = 0;  // as wide as the quotients
+      for (int64_t k = 0; k < count; ++k) {
+        double q;
+        r[k] = std::copysign(rest(a[k], b[k], q), a[k]);
+        hard |= q < kExact<T> ? 0 : 1;
+      }
+      if (hard)
+        for (int64_t k = 0; k < count; ++k) r[k] = std::fmod(a[k], b[k]);
+#pragma GCC ivdep
+      for (int64_t k = 0; k < count; ++k) out[k] = Op::of(a[k], b[k], r[k]);
+    }
+    return MT_OK;
+  }
+};
+}  // namespace
+
+#define OF_REMAINDER(Op)                                                \
+  template <>                                                           \
+  struct Loop<Op, float, float, 2> : RemainderLoop<Op, float> {};       \
+  template <>                                                           \
+  struct Loop<Op, double, double, 2> : RemainderLoop<Op, double> {};
+OF_REMAINDER(Fmod)
+OF_REMAINDER(Remainder)
+OF_REMAINDER(FloorDivide<Unrounded>)
+OF_REMAINDER(FloorDivide<ToFloat16>)
+OF_REMAINDER(FloorDivide<ToBFloat16>)
+
+namespace {
 
 BINARY_NARROW(BitwiseAnd, a& b)
 BINARY_NARROW(BitwiseOr, a | b)
@@ -240,6 +300,8 @@ BINARY_NARROW(BitwiseXor, a ^ b)
 
 // Gradients, from the incoming gradient `a` and the value `b` saved by the forward pass.
 BINARY_WITH(ThresholdBackward, threshold, b <= threshold ? T(0) : a)
+BINARY_WITH(LeakyReluBackward, slope, b > 0 ? a : a * slope)
+BINARY(HardswishBackward, b <= T(-3) ? T(0) : (b < T(3) ? a * (b / T(3) + T(0.5)) : a))
 BINARY(SigmoidBackward, a*(T(1) - b) * b)
 BINARY(TanhBackward, a*(T(1) - b * b))
 BINARY(SiluBackward, a* vsigmoid(b) * (T(1) + b * (T(1) - vsigmoid(b))))
@@ -441,6 +503,7 @@ MT_EXPORT int mt_rpow_scalar(TENSOR_SCALAR) {
   }
 EXPORT_GRADIENT(sigmoid_backward, SigmoidBackward)
 EXPORT_GRADIENT(tanh_backward, TanhBackward)
+EXPORT_GRADIENT(hardswish_backward, HardswishBackward)
 EXPORT_GRADIENT(silu_backward, SiluBackward)
 EXPORT_GRADIENT(gelu_backward, GeluBackward)
 EXPORT_GRADIENT(gelu_tanh_backward, GeluTanhBackward)
@@ -452,4 +515,11 @@ MT_EXPORT int mt_threshold_backward(const mt_tensor* grad, const mt_tensor* self
   if (!mt::holds_factor(out->dtype, threshold)) return MT_ERROR_OVERFLOW;
   if (out->dtype == MT_U8 && threshold < 0) threshold += 256;
   return mt::arithmetic<mt::ThresholdBackward, 2, false>(operands, &threshold);
+}
+
+// out = grad where self is positive, else grad * slope
+MT_EXPORT int mt_leaky_relu_backward(const mt_tensor* grad, const mt_tensor* self, const mt_tensor* out, double slope) {
+  if (!mt::holds_factor(out->dtype, slope)) return MT_ERROR_OVERFLOW;
+  const mt_tensor* operands[] = {out, grad, self};
+  return mt::arithmetic<mt::LeakyReluBackward, 2, true>(operands, &slope);
 }

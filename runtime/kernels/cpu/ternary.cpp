@@ -33,6 +33,7 @@ struct Lerp {
 
 // A NaN passes; where the lower limit is above the upper one, the upper one wins.
 struct Clamp {
+  static constexpr bool kNarrow = true;
   explicit Clamp(const double*) {}
   template <class T>
   MT_INLINE T operator()(T x, T low, T high) const {
@@ -64,22 +65,44 @@ int where(const mt_tensor* const* operands) {
   });
 }
 
-// The ends of the range of a compute dtype, which stand for a missing limit.
-struct Range {
-  double f64_low = -std::numeric_limits<double>::infinity(), f64_high = std::numeric_limits<double>::infinity();
-  int64_t i64_low = std::numeric_limits<int64_t>::min(), i64_high = std::numeric_limits<int64_t>::max();
+// A limit as an operand, in the dtype that the tensor has where that is computed in as it is.
+struct Limit {
+  union {
+    double f64;
+    int64_t i64;
+    int32_t i32;
+    uint8_t u8;
+  };
+  mt_tensor operand{&f64, 0, nullptr, nullptr, MT_F64, 8};
+
+  Limit(int32_t dtype, double value) : f64(value) {
+    if (dtype == MT_U8) set(u8, uint8_t(value), dtype);
+    if (dtype == MT_I32) set(i32, int32_t(value), dtype);
+  }
+  // The end of the dtype's range, which stands for a missing one.
+  Limit(int32_t dtype, bool low) : f64(low ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity()) {
+    if (dtype == MT_U8) set(u8, end<uint8_t>(low), dtype);
+    else if (dtype == MT_I32) set(i32, end<int32_t>(low), dtype);
+    else if (compute_dtype(dtype) == MT_I64) set(i64, end<int64_t>(low), MT_I64);
+  }
+  Limit(const Limit&) = delete;
+
+ private:
+  template <class T>
+  static T end(bool low) {
+    return low ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
+  }
+  template <class T>
+  void set(T& place, T value, int32_t dtype) {
+    place = value;
+    operand.dtype = dtype;
+    operand.itemsize = sizeof(T);
+  }
 };
 
-mt_tensor limit_operand(void* value, bool integer) {
-  return {value, 0, nullptr, nullptr, integer ? int32_t(MT_I64) : int32_t(MT_F64), 8};
-}
-
 int clamp(const mt_tensor* self, const mt_tensor* low, const mt_tensor* high, const mt_tensor* out) {
-  Range range;
-  const bool integer = compute_dtype(out->dtype) == MT_I64;
-  const mt_tensor lowest = limit_operand(integer ? (void*)&range.i64_low : (void*)&range.f64_low, integer);
-  const mt_tensor highest = limit_operand(integer ? (void*)&range.i64_high : (void*)&range.f64_high, integer);
-  const mt_tensor* operands[] = {out, self, low ? low : &lowest, high ? high : &highest};
+  const Limit lowest(out->dtype, true), highest(out->dtype, false);
+  const mt_tensor* operands[] = {out, self, low ? low : &lowest.operand, high ? high : &highest.operand};
   return arithmetic<Clamp, 3, false>(operands);
 }
 
@@ -136,6 +159,6 @@ MT_EXPORT int mt_clamp(const mt_tensor* self, const mt_tensor* low, const mt_ten
 MT_EXPORT int mt_clamp_scalar(const mt_tensor* self, int32_t has_low, double low, int32_t has_high, double high,
                               const mt_tensor* out) {
   if ((has_low && !mt::holds(out->dtype, low)) || (has_high && !mt::holds(out->dtype, high))) return MT_ERROR_OVERFLOW;
-  const mt_tensor l = mt::scalar_operand(&low), h = mt::scalar_operand(&high);
-  return mt::clamp(self, has_low ? &l : nullptr, has_high ? &h : nullptr, out);
+  const mt::Limit l(out->dtype, has_low ? low : 0), h(out->dtype, has_high ? high : 0);
+  return mt::clamp(self, has_low ? &l.operand : nullptr, has_high ? &h.operand : nullptr, out);
 }

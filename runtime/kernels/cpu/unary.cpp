@@ -29,7 +29,8 @@ constexpr bool is_complex_number<std::complex<T>> = true;
     }                                                        \
   };
 #define SAYS_COMPLEX static constexpr bool kComplex = true;
-#define SAYS_NARROW static constexpr bool kNarrow = true, kTruth = true;
+#define SAYS_INTEGERS static constexpr bool kNarrow = true;
+#define SAYS_NARROW SAYS_INTEGERS static constexpr bool kTruth = true;
 #define OF_COMPLEX(expression, of_complex)                   \
   if constexpr (is_complex_number<T>) {                      \
     return of_complex;                                       \
@@ -42,6 +43,9 @@ constexpr bool is_complex_number<std::complex<T>> = true;
 #define UNARY_COMPLEX(Name, expression, of_complex) FUNCTION(Name, T, SAYS_COMPLEX, OF_COMPLEX(expression, of_complex))
 // Of narrow integers and truth values, too.
 #define UNARY_NARROW(Name, expression) FUNCTION(Name, T, SAYS_NARROW, return expression;)
+// Of narrow integers.
+#define UNARY_INTEGERS(Name, expression) FUNCTION(Name, T, SAYS_INTEGERS, return expression;)
+#define UNARY_OF_ALL(Name, says, expression, of_complex) FUNCTION(Name, T, SAYS_COMPLEX says, OF_COMPLEX(expression, of_complex))
 #define PREDICATE_OF_ALL(Name, expression, of_complex) \
   FUNCTION(Name, bool, SAYS_COMPLEX SAYS_NARROW, OF_COMPLEX(expression, of_complex))
 
@@ -95,14 +99,14 @@ MT_INLINE double log_gamma(double x) {
   return lgamma_r(x, &sign);
 }
 
-UNARY_COMPLEX(Neg, unsigned_neg(x), -x)
+UNARY_OF_ALL(Neg, SAYS_INTEGERS, unsigned_neg(x), -x)
 UNARY_NARROW(Abs, magnitude(x))
-UNARY_COMPLEX(Sign, T((x > 0) - (x < 0)), x == T(0) ? T(0) : x / std::abs(x))
-UNARY_COMPLEX(Square, squared(x), x * x)
-UNARY(Floor, rounded_down(x))
-UNARY(Ceil, rounded_up(x))
-UNARY(Round, rounded_to_even(x))
-UNARY(Trunc, truncated(x))
+UNARY_OF_ALL(Sign, SAYS_NARROW, T((x > 0) - (x < 0)), x == T(0) ? T(0) : x / std::abs(x))
+UNARY_OF_ALL(Square, SAYS_INTEGERS, squared(x), x * x)
+UNARY_INTEGERS(Floor, rounded_down(x))
+UNARY_INTEGERS(Ceil, rounded_up(x))
+UNARY_INTEGERS(Round, rounded_to_even(x))
+UNARY_INTEGERS(Trunc, truncated(x))
 UNARY_NARROW(Relu, x < 0 ? T(0) : x)  // NaN is not below 0 and passes
 UNARY_COMPLEX(Exp, vexp(x), std::exp(x))
 UNARY_COMPLEX(Log, vlog(x), std::log(x))
@@ -126,6 +130,14 @@ UNARY_COMPLEX(Atan, vatan(x), std::atan(x))
 UNARY_COMPLEX(Sinh, vsinh(x), std::sinh(x))
 UNARY_COMPLEX(Cosh, vcosh(x), std::cosh(x))
 UNARY(Erf, verf(x))
+// x + 3 moved into the range from 0 to 6; a NaN passes.
+template <class T>
+MT_INLINE T ramp(T x) {
+  const T raised = x + T(3) < T(0) ? T(0) : x + T(3);
+  return raised > T(6) ? T(6) : raised;
+}
+UNARY(Hardsigmoid, ramp(x) / T(6))
+UNARY(Hardswish, x* ramp(x) / T(6))
 UNARY(Gelu, x * vnormal(x))
 UNARY(GeluTanh, x * T(0.5) * (T(1) + vtanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x))))
 PREDICATE_OF_ALL(LogicalNot, x == 0, x == T(0))
@@ -244,6 +256,8 @@ EXPORT_ARITHMETIC(frac, Frac, true)
 EXPORT_ARITHMETIC(sinc, Sinc, true)
 EXPORT_ARITHMETIC(gelu, Gelu, true)
 EXPORT_ARITHMETIC(gelu_tanh, GeluTanh, true)
+EXPORT_ARITHMETIC(hardsigmoid, Hardsigmoid, true)
+EXPORT_ARITHMETIC(hardswish, Hardswish, true)
 EXPORT_PREDICATE(logical_not, LogicalNot)
 EXPORT_PREDICATE(isnan, IsNan)
 EXPORT_PREDICATE(isinf, IsInf)
@@ -261,6 +275,15 @@ struct Elu {
   template <class T>
   MT_INLINE T operator()(T x) const {
     return x > 0 ? x * T(scale) : mt::vexpm1(x * T(input)) * T(negative);
+  }
+};
+
+struct LeakyRelu {
+  double slope;
+  explicit LeakyRelu(const double* p) : slope(p[0]) {}
+  template <class T>
+  MT_INLINE T operator()(T x) const {
+    return x > 0 ? x : x * T(slope);
   }
 };
 
@@ -327,4 +350,10 @@ MT_EXPORT int mt_elu(const mt_tensor* self, const mt_tensor* out, double alpha, 
     if (!mt::holds_factor(out->dtype, number)) return MT_ERROR_OVERFLOW;
   const mt_tensor* operands[] = {out, self};
   return mt::arithmetic<Elu, 1, true>(operands, params);
+}
+
+MT_EXPORT int mt_leaky_relu(const mt_tensor* self, const mt_tensor* out, double slope) {
+  if (!mt::holds_factor(out->dtype, slope)) return MT_ERROR_OVERFLOW;
+  const mt_tensor* operands[] = {out, self};
+  return mt::arithmetic<LeakyRelu, 1, true>(operands, &slope);
 }

@@ -60,13 +60,17 @@ def wrap_dim(dim: int, ndim: int) -> int:
 
 def _reduce(name: str, self: Tensor, dim: int | Sequence[int] | None, keepdim: bool, target: dtype) -> Tensor:
     """Runs a reduction of libmindtorch_cpu over dimensions, all where none is given, into a new tensor."""
-    return _reduce_over(name, self, wrap_dims(dim, self.dim()), keepdim, target)
+    return reduce_over(name, self, wrap_dims(dim, self.dim()), keepdim, target)
 
 
-def _reduce_over(name: str, self: Tensor, dims: Sequence[int], keepdim: bool, target: dtype) -> Tensor:
+def reduce_over(
+    name: str, self: Tensor, dims: Sequence[int], keepdim: bool, target: dtype, **parameters: float
+) -> Tensor:
+    """`_reduce` over dimensions counted from 0; ``parameters`` are what the kernel takes besides, by their C types."""
     out = _core.alloc(_reduced_shape(self, dims, keepdim), target, self.device)
     if not self.is_meta:
-        native(f"mt_{name}", "desc", "desc", "u64")(self, out, sum(1 << d for d in dims))
+        kernel = native(f"mt_{name}", "desc", "desc", "u64", *parameters)
+        kernel(self, out, sum(1 << d for d in dims), *parameters.values())
     return out
 
 
@@ -164,7 +168,7 @@ def any_dims(self: Tensor, dim: Sequence[int] | None, keepdim: bool) -> Tensor:
 
 def _truth(name: str, self: Tensor, dim: Sequence[int] | None, keepdim: bool) -> Tensor:
     dims = wrap_dims(dim, self.dim()) if dim is None or len(dim) else ()  # no dimension: of each element
-    return _reduce_over(name, self, dims, keepdim, _truth_dtype(self))
+    return reduce_over(name, self, dims, keepdim, _truth_dtype(self))
 
 
 def all_dims(self: Tensor, dim: Sequence[int] | None, keepdim: bool) -> Tensor:

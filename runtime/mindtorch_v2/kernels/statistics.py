@@ -14,7 +14,7 @@ from .._numbers import as_element
 from .._ops import ops
 from ._arrays import as_array, as_tensor, moved
 from ._contexts import saves
-from .reduction import wrap_dim, wrap_dims
+from .reduction import reduce_over, wrap_dim, wrap_dims
 
 _DTYPES = _core.dtypes
 _I64, _BOOL, _F64, _F32 = (_DTYPES[name] for name in ("int64", "bool", "float64", "float32"))
@@ -246,7 +246,8 @@ def _quantile(name: str, self: Tensor, q: Tensor, dim: int | None, keepdim: bool
 
 
 # ---------------------------------------------------------------- norms and distances
-_WIDE = (dtypes["float32"], dtypes["float64"])  # that hold the squares of what is of usual size
+_FLOATS = tuple(dtypes[name] for name in ("float16", "bfloat16", "float32", "float64"))
+_ORDERS = (0, 1, 2, math.inf, -math.inf)  # of norms that there is a kernel for
 
 
 def linalg_vector_norm(
@@ -257,10 +258,18 @@ def linalg_vector_norm(
         raise RuntimeError(
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {self.dtype}"
         )
-    if dim is None and dtype is None and not keepdim and ord == 2 and self.dtype in _WIDE and self.numel() > 1:
-        length: Tensor = (self * self).sum().sqrt()  # what gradients are clipped by: a call for each parameter
-        return length
     return computed_norm(self, ord, dim, keepdim, dtype)
+
+
+def vector_norm_cpu(self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """`linalg_vector_norm` in one pass over the elements, where there is a kernel for it."""
+    known = isinstance(ord, (int, float)) and ord in _ORDERS and dtype is None
+    if not known or self.dtype not in _FLOATS or not self.numel():
+        return linalg_vector_norm(self, ord, dim, keepdim, dtype=dtype)
+    dims = wrap_dims(dim, self.dim())
+    if ord and all(self.shape[d] == 1 for d in dims):
+        ord = 1  # of one element, whatever the order: its square may be beyond the dtype
+    return reduce_over("vector_norm", self, dims, keepdim, self.dtype, f64=float(ord))
 
 
 @saves(self=0, result=1, ord="ord", dim="dim", keepdim="keepdim")
