@@ -84,10 +84,7 @@ def _nansum_default(op, self, dim, keepdim, dtype):
             self,
         )
     )
-    if (
-        self.is_floating_point()
-        and (dtype is None or one_of(dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64))
-    ):
+    if self.is_floating_point() and (dtype is None or one_of(dtype, torch.float32, torch.float64)):
         op.launch("CPU", _libmindtorch_cpu["mt_nansum"], desc(self), desc(out), i64(dim_bits(dim, self.dim())))
     else:
         op.python("mindtorch_v2.kernels.statistics:nansum")
