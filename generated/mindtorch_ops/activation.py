@@ -192,7 +192,9 @@ def _leaky_relu_out(op):
 )
 def leaky_relu_(op, self, negative_slope):
     """`leaky_relu` in place. Of a negative slope it has no gradient: the result does not tell what x was."""
-    op.returns(torch.ops.aten.copy_(self, torch.ops.aten.leaky_relu(self, negative_slope)))
+    op.returns(self)
+    op.launch("CPU", _libmindtorch_cpu["mt_leaky_relu"], desc(self), desc(self), f64(negative_slope))
+    op.compute(torch.ops.aten.copy_(self, torch.ops.aten.leaky_relu(self, negative_slope)), device="any")
 
     @op.gradient
     def _(grad):

@@ -115,7 +115,7 @@ def test_single_elements_are_selected(shape: tuple[int, ...], dtype: str) -> Non
         np.testing.assert_array_equal(found.numpy(), values.take(index, dim))
 
 
-@pytest.mark.parametrize("dtype", ["bool", "f2", "f4", "f8", "c16"])
+@pytest.mark.parametrize("dtype", ["bool", "u1", "f2", "f4", "f8", "c8", "c16"])
 @pytest.mark.parametrize("shape", [(9,), (5, 9), (3, 9, 1), (2, 9, 4, 33), (0, 3), (300, 700)])
 def test_flips(shape: tuple[int, ...], dtype: str) -> None:
     values = (np.random.default_rng(4).standard_normal(shape) * 3).astype(dtype)
@@ -152,4 +152,24 @@ def test_nonzero_of_each_dtype(dtype: str) -> None:
     for torch in (ours, pytorch):
         x = torch.from_numpy(numbers.reshape(7, -1).copy()).view(getattr(torch, dtype))
         found.append([view(x).nonzero().tolist() for view in VIEWS])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "number", [0, 1, True, 2.5, -3, 100, 300, 1e-8, float("nan"), float("inf"), 2**40, 2**63 - 1, 1 + 2j]
+)
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_a_number_at_every_place(dtype: str, number: Any) -> None:
+    """Of whole tensors and of parts of them: the number, converted, or an error."""
+    found = []
+    for torch in (ours, pytorch):
+        x, turned = (torch.zeros(7, 9, dtype=getattr(torch, dtype)) for _ in range(2))
+        try:
+            x.fill_(number)
+            turned.t()[1:3].fill_(number)
+            turned[1::2, ::3] = number
+        except (RuntimeError, NotImplementedError):
+            found.append("refused")
+        else:
+            found.append(str([x.tolist(), turned.tolist()]))
     assert found[0] == found[1]

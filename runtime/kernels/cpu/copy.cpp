@@ -136,22 +136,48 @@ int linspace(const mt_tensor* out, T first, T last, int32_t dtype) {
   return MT_OK;
 }
 
+template <class T>
+struct Fill {
+  MT_INLINE static int run(T* to, int64_t n, T value) {
+    for (int64_t i = 0; i < n; ++i) to[i] = value;
+    return MT_OK;
+  }
+};
+
+// A number, converted once, at every place.
+int fill(const mt_tensor* out, const void* value, int32_t dtype) {
+  Sixteen element;
+  const mt_tensor one = {&element, 0, nullptr, nullptr, out->dtype, out->itemsize};
+  const CastFn cast = cast_fn(out->dtype, dtype);
+  if (cast == nullptr) return MT_ERROR_DTYPE;
+  if (int status = cast(&element, 1, value, 1, 1)) return status;
+  if (!is_contiguous(out)) return copy(&one, out);
+  return by_size(out->itemsize, [&](auto as) -> int {
+    using T = decltype(as);
+    static const auto loop = PerIsa<Fill<T>, T*, int64_t, T>::pick();
+    std::memcpy(&as, &element, sizeof(T));
+    return parallel(numel(out), kGrain, [=](int64_t first, int64_t last) -> int {
+      Pace pace;
+      for (; first < last; first += kStretch) {
+        const int64_t count = std::min(kStretch, last - first);
+        loop(static_cast<T*>(out->data) + first, count, as);
+        if (pace.stops(count)) return MT_ERROR_INTERRUPTED;
+      }
+      return MT_OK;
+    });
+  });
+}
+
 }  // namespace
 }  // namespace mt
 
 // dst[...] = src, converted to dst's dtype; src is broadcast to dst's shape.
 MT_EXPORT int mt_copy(const mt_tensor* src, const mt_tensor* dst) { return mt::copy(src, dst); }
 
-MT_EXPORT int mt_fill(const mt_tensor* out, double value) {
-  const mt_tensor scalar = mt::scalar_operand(&value);
-  return mt::copy(&scalar, out);
-}
+MT_EXPORT int mt_fill(const mt_tensor* out, double value) { return mt::fill(out, &value, MT_F64); }
 
 // As mt_fill, exact for integers beyond 2^53.
-MT_EXPORT int mt_fill_i64(const mt_tensor* out, int64_t value) {
-  const mt_tensor scalar = {&value, 0, nullptr, nullptr, MT_I64, 8};
-  return mt::copy(&scalar, out);
-}
+MT_EXPORT int mt_fill_i64(const mt_tensor* out, int64_t value) { return mt::fill(out, &value, MT_I64); }
 
 // out[i] = start + i * step, for a tensor of one dimension.
 MT_EXPORT int mt_arange(const mt_tensor* out, double start, double step) {

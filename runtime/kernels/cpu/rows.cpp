@@ -60,9 +60,19 @@ int select_runs(const mt_tensor* self, int64_t dim, const Indices& indices, cons
   });
 }
 
+template <class T>
+struct Reverse {
+  MT_INLINE static int run(const T* x, T* to, int64_t n) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) to[i] = x[n - 1 - i];
+    return MT_OK;
+  }
+};
+
 // The rows from `first` to `last` of what is flipped along the dimensions whose bits are in `mask`.
 template <class T>
 int flip(const mt_tensor* self, const mt_tensor* out, uint64_t mask, int64_t first, int64_t last) {
+  static const auto reverse = PerIsa<Reverse<T>, const T*, T*, int64_t>::pick();
   const int64_t inner = self->ndim - 1, n = self->shape[inner];
   Pace pace;
   for (; first < last; ++first) {
@@ -76,7 +86,7 @@ int flip(const mt_tensor* self, const mt_tensor* out, uint64_t mask, int64_t fir
     const T* x = static_cast<const T*>(self->data) + from * n;
     T* to = static_cast<T*>(out->data) + first * n;
     if (mask >> inner & 1) {
-      for (int64_t i = 0; i < n; ++i) to[i] = x[n - 1 - i];
+      reverse(x, to, n);
     } else {
       std::memcpy(to, x, size_t(n) * sizeof(T));
     }

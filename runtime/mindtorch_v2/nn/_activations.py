@@ -84,11 +84,8 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
         raise NotImplementedError(f"leaky_relu(): not implemented for {input.dtype}")
     check_number("leaky_relu", "negative_slope", 2, negative_slope)
     check_factor(negative_slope, input)
-    result: Tensor
-    if inplace:
-        result = ops.aten.leaky_relu_(input, negative_slope)
-    else:
-        result = ops.aten.where(input > 0, input, input * negative_slope)
+    work = ops.aten.leaky_relu_ if inplace else ops.aten.leaky_relu
+    result: Tensor = work(input, negative_slope)
     return result
 
 
