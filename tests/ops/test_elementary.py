@@ -259,6 +259,49 @@ def test_quotients_rounded_down(dtype: str) -> None:
     np.testing.assert_array_equal(found[1], found[0])
 
 
+# ---------------------------------------------------------------- powers
+def test_powers_of_float32_are_rounded_once() -> None:
+    """Of bases and exponents that reach all results, and of those that the C library takes."""
+    random = np.random.default_rng(7)
+    special = [
+        0.0,
+        -0.0,
+        1,
+        -1,
+        2,
+        -2.5,
+        3,
+        1 / 3,
+        np.inf,
+        -np.inf,
+        np.nan,
+        1e30,
+        1e-45,
+        2.0**24 + 1,
+        3.4e38,
+        127,
+        -149,
+    ]
+    parts = [
+        np.array(np.meshgrid(special, special)).reshape(2, -1),
+        (np.exp(random.uniform(-80, 80, 20_000)), random.standard_normal(20_000) * 2),
+        (random.uniform(0, 3, 20_000), random.uniform(-80, 80, 20_000)),
+        (1 + random.uniform(-1e-3, 1e-3, 20_000), random.uniform(-80_000, 80_000, 20_000)),
+        (random.standard_normal(20_000) * 3, random.integers(-10, 10, 20_000)),
+    ]
+    with np.errstate(all="ignore"):
+        base, exponent = np.concatenate(parts, 1).astype("f4")
+        wanted = np.power(base.astype(np.longdouble), exponent.astype(np.longdouble))
+        found = ours.pow(ours.from_numpy(base), ours.from_numpy(exponent)).numpy()
+        assert off(found, wanted).max() < 0.51
+    known = wanted == wanted
+    np.testing.assert_array_equal(np.signbit(found)[known], np.signbit(wanted)[known])
+    for number in (0.3, 2.7):
+        assert (
+            ours.pow(number, ours.from_numpy(exponent)) == ours.pow(ours.tensor(number), ours.from_numpy(exponent))
+        )[ours.from_numpy(np.abs(exponent) < 1e6)].all()
+
+
 # ---------------------------------------------------------------- narrow integers
 WORKS: dict[str, Any] = {
     "neg": lambda torch, x: -x,

@@ -173,3 +173,25 @@ def test_a_number_at_every_place(dtype: str, number: Any) -> None:
         else:
             found.append(str([x.tolist(), turned.tolist()]))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("target", ["same", "float64", "int16"])
+@pytest.mark.parametrize("dtype", ["bool", "u1", "f2", "f4", "f8", "c16"])
+def test_copies_of_short_runs(dtype: str, target: str) -> None:
+    """Windows, small last dimensions in any order, and parts that are written to: copied, and converted."""
+    numbers = (np.random.default_rng(8).standard_normal((6, 9, 70)) * 9).astype(dtype)
+    if dtype == "c16" and target != "same":
+        numbers = numbers.real.copy()
+    found = []
+    for torch in (ours, pytorch):
+        x = torch.from_numpy(numbers.copy())
+        kind = x.dtype if target == "same" else getattr(torch, target)
+        room = torch.zeros(70, 9, 6, 5, dtype=kind)
+        room[..., :3].copy_(x.permute(2, 1, 0).unsqueeze(-1).expand(70, 9, 6, 3))
+        room[::2, :, :, 3].transpose(0, 1).copy_(x[:, :, ::2].permute(1, 2, 0))
+        parts = [
+            x.unfold(2, 4, 2), x.unfold(2, 3, 1).flip(0), x.unfold(1, 2, 3).transpose(0, 3),
+            x[..., :3].permute(1, 2, 0), x[:, :2].permute(2, 0, 1), x[:3, :, ::5].movedim(0, -1),
+        ]  # fmt: skip
+        found.append([room.tolist(), *(part.to(kind).contiguous().tolist() for part in parts)])
+    assert found[0] == found[1]

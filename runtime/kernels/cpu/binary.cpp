@@ -119,8 +119,8 @@ struct Mul {
   }
 };
 BINARY_COMPLEX(Div, a / b)
-BINARY_COMPLEX(Pow, power(a, b))
-BINARY_COMPLEX(PowReversed, power(b, a))
+FUNCTION(Pow, T, SAYS_COMPLEX static constexpr bool kReversed = false;, power(a, b))
+FUNCTION(PowReversed, T, SAYS_COMPLEX static constexpr bool kReversed = true;, power(b, a))
 BINARY_NARROW(Maximum, (a > b) | (a != a) ? a : b)  // a NaN in either wins
 BINARY_NARROW(Minimum, (a < b) | (a != a) ? a : b)
 BINARY(Atan2, vatan2(a, b))
@@ -291,6 +291,41 @@ OF_REMAINDER(Remainder)
 OF_REMAINDER(FloorDivide<Unrounded>)
 OF_REMAINDER(FloorDivide<ToFloat16>)
 OF_REMAINDER(FloorDivide<ToBFloat16>)
+
+// Powers of float32 by way of the logarithm in double, whose error is far below what rounding to float32 leaves; of what is not
+// positive, or no number, as the C library has them.
+template <class Op>
+struct PowerLoop {
+  MT_INLINE static int run(void* const* p, int64_t n, const double*) {
+    constexpr int64_t kAtOnce = 64;
+    float* out = static_cast<float*>(p[0]);
+    const float* a = static_cast<const float*>(p[1]);
+    const float* b = static_cast<const float*>(p[2]);
+    for (int64_t i = 0; i < n; i += kAtOnce, out += kAtOnce, a += kAtOnce, b += kAtOnce) {
+      const int64_t count = std::min(kAtOnce, n - i);
+      const float *base = Op::kReversed ? b : a, *exponent = Op::kReversed ? a : b;
+      float r[kAtOnce];
+      int32_t hard = 0;
+      for (int64_t k = 0; k < count; ++k) hard |= is_hard(base[k], exponent[k]);
+      for (int64_t k = 0; k < count; ++k) r[k] = float(vexp(double(exponent[k]) * vlog(double(base[k]))));
+      if (hard)
+        for (int64_t k = 0; k < count; ++k)
+          if (is_hard(base[k], exponent[k])) r[k] = std::pow(base[k], exponent[k]);
+      std::memcpy(out, r, size_t(count) * sizeof(float));
+    }
+    return MT_OK;
+  }
+
+ private:
+  MT_INLINE static int32_t is_hard(float base, float exponent) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    return int32_t(!(base > 0.0f)) | int32_t(!(base < kInfinity)) | int32_t(!(std::abs(exponent) < kInfinity));
+  }
+};
+template <>
+struct Loop<Pow, float, float, 2> : PowerLoop<Pow> {};
+template <>
+struct Loop<PowReversed, float, float, 2> : PowerLoop<PowReversed> {};
 
 namespace {
 

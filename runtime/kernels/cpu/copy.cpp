@@ -72,6 +72,16 @@ bool is_apart(const Walk<2>& walk) {
   return high[0] <= low[1] || high[1] <= low[0];
 }
 
+constexpr int64_t kShort = 8;  // elements of a run: beginning one costs as much
+
+// Makes runs of what lies side by side, where those along the last dimension are short.
+void lengthen_runs(Walk<2>& walk) {
+  const int inner = walk.ndim - 1;
+  if (inner < 1 || walk.shape[inner] >= kShort || walk.shape[inner - 1] < 2 * kShort) return;
+  std::swap(walk.shape[inner], walk.shape[inner - 1]);
+  for (int64_t* strides : walk.strides) std::swap(strides[inner], strides[inner - 1]);
+}
+
 // The part of a walk that indices from `first` to `last` of its outermost dimension have.
 Walk<2> part_of(const Walk<2>& walk, int64_t first, int64_t last) {
   Walk<2> part = walk;
@@ -93,9 +103,11 @@ int copy(const mt_tensor* src, const mt_tensor* dst) {
   if (int status = walk.init(operands)) return status;
   if (walk.numel == 0) return MT_OK;
   if (walk.ndim == 0) return cast(walk.data[0], 1, walk.data[1], 1, 1);
-  const auto whole = is_transposed(walk) ? copy_transposed : copy_runs;
+  const bool apart = is_apart(walk), transposed = is_transposed(walk);
+  const auto whole = transposed ? copy_transposed : copy_runs;
+  if (apart && !transposed) lengthen_runs(walk);
   const int64_t length = walk.shape[0];
-  return parallel(length, is_apart(walk) ? rows_grain(walk.numel / length) : length, [&](int64_t first, int64_t last) -> int {
+  return parallel(length, apart ? rows_grain(walk.numel / length) : length, [&](int64_t first, int64_t last) -> int {
     return last - first == length ? whole(walk, cast) : whole(part_of(walk, first, last), cast);
   });
 }
