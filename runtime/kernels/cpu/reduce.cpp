@@ -33,7 +33,6 @@ using Argmin = ArgExtreme<T, false>;
 template <class T>
 struct Any {
   static constexpr bool kPositions = false;
-  static constexpr bool kNarrow = true;
   using Acc = uint8_t;
   using Result = bool;
   static Acc init() { return 0; }
@@ -47,11 +46,6 @@ struct All : Any<T> {
   MT_INLINE static void step(uint8_t& acc, T v, int64_t) { acc &= v != T(0); }
   MT_INLINE static void merge(uint8_t& acc, uint8_t other) { acc &= other; }
 };
-
-template <class Op, class = void>
-struct TakesNarrow : std::false_type {};
-template <class Op>
-struct TakesNarrow<Op, std::void_t<decltype(Op::kNarrow)>> : std::true_type {};
 
 constexpr int kNotNarrow = -1;
 
@@ -76,8 +70,9 @@ int reduce_narrow(const mt_tensor* self, const mt_tensor* out, const Dims& kept,
   return kNotNarrow;
 }
 
-// Complex numbers, which have no order, are reduced in double precision by the operations that say so.
-template <template <class> class Op, bool Complex>
+// Complex numbers, which have no order, are reduced in double precision where `Complex` says so; narrow integers among themselves
+// where the result has no more bits.
+template <template <class> class Op, bool Complex, bool Narrow>
 int reduce(const mt_tensor* self, const mt_tensor* out, uint64_t mask, int32_t dtype) {
   Dims kept, reduced;
   const bool complex = is_complex(self->dtype) || is_complex(out->dtype);
@@ -86,7 +81,7 @@ int reduce(const mt_tensor* self, const mt_tensor* out, uint64_t mask, int32_t d
   if constexpr (Complex) {
     if (complex) return reduce_as<Op<std::complex<double>>, std::complex<double>>(self, out, kept, reduced);
   }
-  if constexpr (TakesNarrow<Op<uint8_t>>::value) {
+  if constexpr (Narrow) {
     if (int status = reduce_narrow<Op>(self, out, kept, reduced); status != kNotNarrow) return status;
   }
   switch (dtype) {
@@ -105,20 +100,20 @@ int reduce(const mt_tensor* self, const mt_tensor* out, uint64_t mask, int32_t d
 }  // namespace mt
 
 // `source` is the tensor whose dtype the reduction is computed in.
-#define EXPORT_REDUCTION(name, Op, source, Complex)                                      \
+#define EXPORT_REDUCTION(name, Op, source, Complex, Narrow)                              \
   MT_EXPORT int mt_##name(const mt_tensor* self, const mt_tensor* out, uint64_t dims) {  \
-    return mt::reduce<mt::Op, Complex>(self, out, dims, mt::compute_dtype(source->dtype));        \
+    return mt::reduce<mt::Op, Complex, Narrow>(self, out, dims, mt::compute_dtype(source->dtype));        \
   }
-EXPORT_REDUCTION(sum, Sum, out, true)
-EXPORT_REDUCTION(mean, Mean, out, true)
-EXPORT_REDUCTION(nansum, NanSum, out, false)
-EXPORT_REDUCTION(prod, Prod, out, true)
-EXPORT_REDUCTION(amax, Amax, self, false)
-EXPORT_REDUCTION(amin, Amin, self, false)
-EXPORT_REDUCTION(argmax, Argmax, self, false)
-EXPORT_REDUCTION(argmin, Argmin, self, false)
-EXPORT_REDUCTION(any, Any, self, true)
-EXPORT_REDUCTION(all, All, self, true)
+EXPORT_REDUCTION(sum, Sum, out, true, false)
+EXPORT_REDUCTION(mean, Mean, out, true, false)
+EXPORT_REDUCTION(nansum, NanSum, out, false, false)
+EXPORT_REDUCTION(prod, Prod, out, true, false)
+EXPORT_REDUCTION(amax, Amax, self, false, true)
+EXPORT_REDUCTION(amin, Amin, self, false, true)
+EXPORT_REDUCTION(argmax, Argmax, self, false, false)
+EXPORT_REDUCTION(argmin, Argmin, self, false, false)
+EXPORT_REDUCTION(any, Any, self, true, true)
+EXPORT_REDUCTION(all, All, self, true, true)
 
 MT_EXPORT int mt_max_dim(const mt_tensor* self, const mt_tensor* values, const mt_tensor* indices, uint64_t dims) {
   if (int status = mt_amax(self, values, dims)) return status;

@@ -109,7 +109,6 @@ struct Mean : Sum<T> {
 template <class T, bool Max>
 struct Extreme {
   static constexpr bool kPositions = false;
-  static constexpr bool kNarrow = true;  // of narrow integers it is found among themselves
   using Acc = T;
   using Result = T;
   static Acc init() {
