@@ -211,10 +211,15 @@ cdef class OpOverload:
     def set_pending(self, pending):
         """Sets what registers the operator's kernels and gradient, called before its first call or the first look at them.
 
-        It registers everything, and then sets None.
+        It registers everything, and then sets None, or what is to be called then. While a module is imported that defines
+        the operator, it is `hold`'s.
         """
         self.pending = pending
         resolve_operator(self)
+
+    def hold(self):
+        """Until something else is pending, the next call waits until the module that defines the operator is imported whole."""
+        self.set_pending(HeldOverload(self))
 
     def complete(self):
         """Lets a definition register what it has not registered so far."""
@@ -255,6 +260,19 @@ cdef class OpOverload:
         return find_operator, (self.sig.qualname,)
 
 
+@cython.final
+cdef class HeldOverload:
+    """What is pending of an operator while the module that defines it is imported: waiting for it."""
+    cdef OpOverload op
+
+    def __init__(self, OpOverload op not None):
+        self.op = op
+
+    def __call__(self):
+        if hook.load_operators(self.op.sig.qualname) and self.op.pending is self:
+            self.op.set_pending(None)
+
+
 cdef uint64_t keys_of_set(OpOverload op, object keyset) except? 0:
     """The bits of a DispatchKeySet, or of an int that has them."""
     number = guarded_number(to_index, keyset) if PyIndex_Check(keyset) else NO_DEFAULT
@@ -284,8 +302,9 @@ def unregister_operator(OpOverload op not None):
 def find_operator(str qualname not None):
     """The operator of that full name, or None."""
     found = operators.get(qualname)
-    if found is None and hook.load_operators is not None and hook.load_operators(qualname):
-        return operators.get(qualname)
+    if found is None and hook.load_operators is not None:
+        hook.load_operators(qualname)
+        found = operators.get(qualname)
     return found
 
 
@@ -304,16 +323,24 @@ cdef int forget_formula(OpOverload op) except -1:
 
 cdef inline int complete(OpOverload op) except -1:
     if op.pending is not None:
-        op.pending()
+        complete_all(op)
+    return 0
+
+
+cdef int complete_all(OpOverload op) except -1:
+    """What is pending may leave another behind, or itself, where it is what asks."""
+    before = None
+    while op.pending is not None and op.pending is not before:
+        before = op.pending
+        before()
     return 0
 
 
 cdef object call_unready(OpOverload op, Bound* bound, uint64_t keys):
     """A call for which nothing is registered, or nothing yet."""
-    if op.pending is not None:
-        complete(op)
-        if op.pending is None:
-            return dispatch(op, bound, keys)
+    complete(op)
+    if op.pending is None and keys & op.active:          # another thread may have completed it since it was looked at
+        return dispatch(op, bound, keys)
     raise cold.missing_kernel(op, keys)
 
 

@@ -19,7 +19,7 @@ cdef class Hooks:
     cdef public object find_operator         # ("ns::name.overload")
     cdef public object find_packet           # ("ns::name")
     cdef public object user_stacklevel       # (): the stacklevel of a warning at the user's line
-    cdef public object load_operators        # ("ns::name.overload", or None: all): whether a module was loaded that may have it
+    cdef public object load_operators        # ("ns::name.overload", or None: all): loads what may define it; whether it is whole
     cdef public object key_set               # (mask): a DispatchKeySet
     cdef public object call_with_values      # (op, keys, args, kwargs): a call with tensors that are not what their memory is
     cdef public object older_form            # (name, factors): a call of a form that is deprecated; warns

@@ -38,7 +38,8 @@ cdef int note_builtin(str name, object packet) except -1:
 
 cdef object aten(str name):
     packet = aten_packets.get(name)
-    if packet is None and hook.load_operators is not None and hook.load_operators(f"aten::{name}"):
+    if packet is None and hook.load_operators is not None:
+        hook.load_operators(f"aten::{name}")
         packet = aten_packets.get(name)
     if packet is None:
         raise NotImplementedError(f"operator aten::{name} is not loaded: the built-in operators (package mindtorch_ops) are "

@@ -55,6 +55,10 @@ cdef class OpOverloadPacket:
         in_parts = any([(<OpOverload>op).sig.varargs >= 0 for op in self.plain])
         return same_overloads(self, forms, self.mode | BIND_METHOD | (BIND_PARTS if in_parts else 0))
 
+    def hold(self):
+        """Lets its next call wait until the module that defines its overloads is imported whole, by whichever thread."""
+        self.vectorcall = <vectorcallfunc>call_held_packet
+
     @property
     def is_method(self):
         """Whether it is what `as_method` gives."""
@@ -155,7 +159,7 @@ mt_enable_vectorcall(<PyTypeObject*>OpOverloadPacket,
 
 cdef OpOverloadPacket same_overloads(OpOverloadPacket packet, list forms, int mode):
     cdef OpOverloadPacket same = OpOverloadPacket.__new__(OpOverloadPacket)
-    same.vectorcall, same.namespace, same.__name__ = <vectorcallfunc>call_packet, packet.namespace, packet.__name__
+    same.vectorcall, same.namespace, same.__name__ = packet.vectorcall, packet.namespace, packet.__name__
     same.ops, same.plain, same.into, same.mode = packet.ops, packet.plain, packet.into, mode
     same.older = {len(form): form for form in forms}
     same.older_from = min([len(form) for form in forms], default=NEVER_SO_MANY)
@@ -213,6 +217,13 @@ cdef object call_first_into(OpOverloadPacket alone, list ops, list positional, l
         except ArgumentError:
             if op is ops[len(ops) - 1]:
                 raise
+
+
+cdef PyObject* call_held_packet(PyObject* callable, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:
+    cdef OpOverloadPacket packet = <OpOverloadPacket>callable
+    if hook.load_operators(f"{packet.namespace}::{packet.__name__}"):
+        packet.vectorcall = <vectorcallfunc>call_packet
+    return call_packet(callable, args, nargsf, kwnames)
 
 
 cdef PyObject* call_packet(PyObject* callable, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:

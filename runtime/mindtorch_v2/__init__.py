@@ -319,7 +319,9 @@ def __getattr__(name: str) -> Any:
     if name == "_storage_classes":
         return _all_storage_classes()
     operator = _pending_functions().get(name)
-    if operator is not None and _load(operator):
+    if operator is not None:
+        _load(operator)
+    if name in globals():  # of that module, or of one that another thread has imported since it was not here
         return globals()[name]
     raise AttributeError(
         f"module 'mindtorch_v2' (PyTorch's API) has no attribute '{name}': docs/coverage.md lists the names there are"

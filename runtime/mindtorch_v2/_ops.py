@@ -38,9 +38,10 @@ class OpNamespace:
         if packet is not None and packet.overloads():  # somebody deleted the attribute, or that of the namespace
             setattr(self, name, packet)
             return packet
-        load = getattr(_core.hooks, "load_operators", None)
-        if load is not None and load(f"{self.__name__}::{name}"):
-            return getattr(self, name)  # type: ignore[no-any-return]
+        if _core.hooks.load_operators is not None:
+            _core.hooks.load_operators(f"{self.__name__}::{name}")
+            if name in vars(self):
+                return vars(self)[name]  # type: ignore[no-any-return]
         text = f"'_OpNamespace' '{self.__name__}' object has no attribute '{name}'{_near(name, _packets(self))}"
         if not _packets(self):
             text += f"; the namespace has no operators{_near(self.__name__, _populated_namespaces())}"
@@ -71,13 +72,19 @@ _every_packet: dict[str, OpOverloadPacket] = {}  # also without overloads: redef
 
 def add(overload: OpOverload) -> OpOverloadPacket:
     """Makes an operator known: to the core by its full name, to ``torch.ops`` under its packet."""
-    register_operator(overload)
-    namespace: OpNamespace = getattr(ops, overload.namespace)
     name = overload._schema.name
     qualname = f"{overload.namespace}::{name}"
+    load = _core.hooks.load_operators
+    whole = load is None or load(qualname)  # not where it is the module that defines the name which defines it now
+    if not whole:
+        OpOverload.hold(overload)
+    register_operator(overload)
+    namespace: OpNamespace = getattr(ops, overload.namespace)
     packet = _every_packet.get(qualname)
     if packet is None:
         packet = _every_packet[qualname] = OpOverloadPacket(overload.namespace, name)
+    if not whole:
+        OpOverloadPacket.hold(packet)
     OpOverloadPacket.add(packet, overload)  # an overload may be called `add`
     setattr(namespace, name, packet)
     for action in _waiting.pop(overload.name(), ()):
@@ -141,7 +148,7 @@ def split_name(qualname: str) -> tuple[str, str]:
 
 
 def _packets(namespace: OpNamespace) -> dict[str, OpOverloadPacket]:
-    if getattr(_core.hooks, "load_operators", None) is not None:
+    if _core.hooks.load_operators is not None:
         _core.hooks.load_operators(None)
     return {name: value for name, value in vars(namespace).items() if isinstance(value, OpOverloadPacket)}
 

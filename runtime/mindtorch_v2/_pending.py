@@ -12,9 +12,12 @@ from typing import Any
 from . import _core
 from ._ops import find_defined
 
-__all__ = ["load", "on_first_use", "pending_functions"]
+__all__ = ["INNER", "load", "on_first_use", "pending_functions"]
+
+INNER = frozenset(("copy",))  # operators that are no function of the top level, as in PyTorch
 
 _modules: dict[str, str] = {}  # "aten::digamma" -> the module that defines it
+_defined: dict[str, list[str]] = {}  # a module -> what it defines
 _functions: dict[str, str] = {}  # of these, the names of functions of the top level -> the operator
 
 
@@ -43,26 +46,36 @@ def on_first_use(package: str, names: Mapping[str, str]) -> None:
         for operator, _, places in entries:
             namespace, _, name = operator.partition("::")
             _modules[operator] = f"{package}.{module}"
-            if "f" in places and namespace == "aten":
+            _defined.setdefault(f"{package}.{module}", []).append(operator)
+            if "f" in places and namespace == "aten" and name not in INNER:
                 _functions[name] = operator
             if "m" in places:
                 _core.install_method(name, _Method(name, operator))
 
 
 def load(qualname: str | None) -> bool:
-    """Imports the module that defines an operator, ``"ns::name[.overload]"``; None: all. Whether there was one."""
+    """Imports the module that defines an operator, ``"ns::name[.overload]"``; None: all that are left.
+
+    Another thread that imports it is waited for. What a module defines is forgotten only once it is whole, so that who
+    finds nothing here finds the operator itself, if it looks again. False in a module that asks for what it defines.
+    """
     if qualname is None:
-        found = [*dict.fromkeys(_modules.values())]
+        found = list(_defined)
     else:
         namespace, _, name = qualname.partition("::")
         module = _modules.get(f"{namespace}::{name.partition('.')[0]}")
         found = [] if module is None else [module]
-    for module in found:
-        importlib.import_module(module)
-        for name in [name for name, defined in _modules.items() if defined == module]:
-            _functions.pop(name.partition("::")[2], None)
-            del _modules[name]
-    return bool(found)
+    return all(map(_import, found))
+
+
+def _import(module: str) -> bool:
+    spec = importlib.import_module(module).__spec__
+    if getattr(spec, "_initializing", False):  # importlib's mark: this thread is in the midst of it
+        return False
+    for operator in _defined.pop(module, ()):
+        _functions.pop(operator.partition("::")[2], None)
+        _modules.pop(operator, None)
+    return True
 
 
 def pending_functions() -> Mapping[str, str]:

@@ -11,6 +11,7 @@ from opschema.types import ListType
 from .. import _core
 from .._core import OpOverload, OpOverloadPacket
 from .._hooks import hooks
+from .._pending import INNER
 from ..return_types import result_type_of
 
 __all__ = ["publish", "published_form"]
@@ -20,7 +21,6 @@ _methods: dict[str, list[OpOverloadPacket]] = {}  # name -> packets published as
 _forms: dict[OpOverloadPacket, Callable[..., Any]] = {}  # packet -> what is published for it
 _functions: dict[str, list[OpOverloadPacket]] = {}
 
-_INNER = frozenset(("copy",))  # of `torch.ops` alone, as in PyTorch
 _FAMILIES = ("fft", "linalg", "special")
 
 
@@ -37,7 +37,7 @@ def publish(packet: OpOverloadPacket, overload: OpOverload, variants: tuple[str,
         raise ValueError(f"{packet}: unknown variants {sorted(unknown)}; expected 'function', 'method' or both")
     method = "method" in variants
     # A hand-written function of the top level (`torch.empty`, ...) stands before the operator that it calls.
-    function = "function" in variants and packet.namespace == "aten" and name not in _INNER and _is_free(name)
+    function = "function" in variants and packet.namespace == "aten" and name not in INNER and _is_free(name)
     if packet.namespace == "aten" and (method or function):
         overload.set_result_type(result_type_of(overload._schema))
     if method:

@@ -32,8 +32,8 @@ _SWAPPED = {"add": "add", "mul": "mul", "sub": "rsub"}
 
 def _built_in(name: str) -> OpOverloadPacket | None:
     """The built-in operator of that name; one that is defined on first use is defined now."""
-    found: OpOverloadPacket | None = _core.builtin_packet(name)
-    return _core.builtin_packet(name) if found is None and load(f"aten::{name}") else found
+    load(f"aten::{name}")
+    return _core.builtin_packet(name)
 
 
 class Calls(Tracer):
