@@ -170,10 +170,11 @@ def test_redefining_replaces() -> None:
     def case(torch: Any) -> Any:
         name, x = f"{fresh_namespace()}::op", torch.ones(2)
         first = torch.library.custom_op(name, lambda x: x * 2, mutates_args=(), schema="(Tensor x) -> Tensor")
-        packet = getattr(torch.ops, first._namespace).op
-        before = packet(x)
+        before = first(x)
         second = torch.library.custom_op(name, lambda x: x * 3, mutates_args=(), schema="(Tensor x) -> Tensor")
-        return before, second(x), first(x), getattr(torch.ops, first._namespace).op(x)
+        if torch is mindtorch_v2:  # PyTorch's first handle, and the packet of it, are over memory that was freed
+            assert first(x).tolist() == getattr(torch.ops, first._namespace).op(x).tolist() == second(x).tolist()
+        return before, second(x)
 
     agree(case)
 
