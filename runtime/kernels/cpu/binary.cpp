@@ -135,7 +135,7 @@ COMPARISON_COMPLEX(LogicalOr, (a != T(0)) | (b != T(0)))
 COMPARISON_COMPLEX(LogicalXor, (a != T(0)) != (b != T(0)))
 
 // What only floating-point numbers have.
-BINARY(Hypot, std::hypot(a, b))
+BINARY(Hypot, vhypot(a, b))
 BINARY(CopySign, std::copysign(a, b))
 BINARY(NextAfter, std::nextafter(a, b))
 BINARY(Xlogy, b != b ? b : (a == 0 ? T(0) : a * vlog(b)))

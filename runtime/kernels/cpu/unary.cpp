@@ -145,9 +145,9 @@ PREDICATE_OF_ALL(IsNan, x != x, x != x)
 PREDICATE_OF_ALL(IsInf, kFloat<T> && (x - x != 0) && x == x, std::isinf(x.real()) || std::isinf(x.imag()))
 PREDICATE_OF_ALL(IsFinite, x - x == 0, std::isfinite(x.real()) && std::isfinite(x.imag()))
 
-UNARY_COMPLEX(Asinh, std::asinh(x), std::asinh(x))
-UNARY_COMPLEX(Acosh, std::acosh(x), std::acosh(x))
-UNARY_COMPLEX(Atanh, std::atanh(x), std::atanh(x))
+UNARY_COMPLEX(Asinh, vasinh(x), std::asinh(x))
+UNARY_COMPLEX(Acosh, vacosh(x), std::acosh(x))
+UNARY_COMPLEX(Atanh, vatanh(x), std::atanh(x))
 UNARY(Erfc, verfc(x))
 UNARY(Erfinv, verfinv(x))
 UNARY(Lgamma, log_gamma(x))
@@ -157,22 +157,22 @@ PREDICATE(SignBit, negative(x))
 PREDICATE(IsPosInf, kFloat<T> && x > 0 && x - x != 0)
 PREDICATE(IsNegInf, kFloat<T> && x < 0 && x - x != 0)
 
-// Of floats that are few turns all at once, and then of each that is not.
-template <float (*kFast)(float), float (*kFar)(float)>
+// Of numbers that are few turns all at once, and then of each that is not.
+template <class T, T (*kFast)(T), T (*kFar)(T)>
 struct TurnLoop {
   MT_INLINE static int run(void* const* p, int64_t n, const double*) {
-    float* out = static_cast<float*>(p[0]);
-    const float* given = static_cast<const float*>(p[1]);
-    float x[kRun];  // which out may overwrite
+    T* out = static_cast<T*>(p[0]);
+    const T* given = static_cast<const T*>(p[1]);
+    T x[kRun];  // which out may overwrite
     for (int64_t done = 0; done < n; done += kRun, out += kRun, given += kRun) {
       const int64_t count = std::min(kRun, n - done);
-      std::memcpy(x, given, size_t(count) * sizeof(float));
+      std::memcpy(x, given, size_t(count) * sizeof(T));
       int far = 0;
-      for (int64_t i = 0; i < count; ++i) far |= int(!(std::fabs(x[i]) <= kFewTurns));
+      for (int64_t i = 0; i < count; ++i) far |= int(!(std::fabs(x[i]) <= FewTurns<T>::kMost));
       for (int64_t i = 0; i < count; ++i) out[i] = kFast(x[i]);
       if (far)
         for (int64_t i = 0; i < count; ++i)
-          if (!(std::fabs(x[i]) <= kFewTurns)) out[i] = kFar(x[i]);
+          if (!(std::fabs(x[i]) <= FewTurns<T>::kMost)) out[i] = kFar(x[i]);
     }
     return MT_OK;
   }
@@ -189,12 +189,16 @@ struct BitwiseNot {
 
 }  // namespace
 
-template <>
-struct Loop<Sin, float, float, 1> : TurnLoop<vsin, std::sin> {};
-template <>
-struct Loop<Cos, float, float, 1> : TurnLoop<vcos, std::cos> {};
-template <>
-struct Loop<Tan, float, float, 1> : TurnLoop<vtan, std::tan> {};
+#define TURNS(Name, T, fast, far) \
+  template <>                     \
+  struct Loop<Name, T, T, 1> : TurnLoop<T, fast, far> {};
+TURNS(Sin, float, vsin, std::sin)
+TURNS(Cos, float, vcos, std::cos)
+TURNS(Tan, float, vtan, std::tan)
+TURNS(Sin, double, vsin, std::sin)
+TURNS(Cos, double, vcos, std::cos)
+TURNS(Tan, double, vtan, std::tan)
+#undef TURNS
 
 }  // namespace mt
 
@@ -268,13 +272,16 @@ EXPORT_PREDICATE(isneginf, IsNegInf)
 
 namespace {
 
-// x where it is positive, else a factor times e^(another x) - 1; times a scale.
+// x where it is positive, else a factor times e^(another x) - 1; times a scale. Where the other's factor is not negative, nothing is
+// computed of large numbers.
+template <bool kGrows>
 struct Elu {
   double negative, scale, input;
   explicit Elu(const double* p) : negative(p[0] * p[1]), scale(p[1]), input(p[2]) {}
   template <class T>
   MT_INLINE T operator()(T x) const {
-    return x > 0 ? x * T(scale) : mt::vexpm1(x * T(input)) * T(negative);
+    const T raised = x * T(input);
+    return x > 0 ? x * T(scale) : (kGrows ? mt::vexpm1(raised) : mt::vexpm1_of_small(raised)) * T(negative);
   }
 };
 
@@ -349,7 +356,7 @@ MT_EXPORT int mt_elu(const mt_tensor* self, const mt_tensor* out, double alpha, 
   for (double number : params)
     if (!mt::holds_factor(out->dtype, number)) return MT_ERROR_OVERFLOW;
   const mt_tensor* operands[] = {out, self};
-  return mt::arithmetic<Elu, 1, true>(operands, params);
+  return input_scale < 0 ? mt::arithmetic<Elu<true>, 1, true>(operands, params) : mt::arithmetic<Elu<false>, 1, true>(operands, params);
 }
 
 MT_EXPORT int mt_leaky_relu(const mt_tensor* self, const mt_tensor* out, double slope) {

@@ -1,4 +1,4 @@
-// Elementary functions in straight-line code, so that loops over them vectorise: on float all, on double those that others are made of.
+// Elementary functions in straight-line code, so that loops over them vectorise: on float, and where one way is good for both, on double.
 #pragma once
 
 #include <cmath>
@@ -80,6 +80,15 @@ MT_INLINE T limited(T x, T least, T most) {
   const Unsigned<T> below = Unsigned<T>(given < positive ? given : positive);  // a negative number is a negative integer
   const Unsigned<T> negative = Unsigned<T>(bits_of(least));
   return of_bits<T>(Bits<T>(below < negative ? below : negative));  // and the larger, the further from 0
+}
+
+// The value of a polynomial, the coefficient of the highest power first.
+template <class T, int N>
+MT_INLINE T horner(const T (&of)[N], T x) {
+  T p = of[0];
+#pragma GCC unroll 32
+  for (int i = 1; i < N; ++i) p = p * x + of[i];
+  return p;
 }
 
 // (e^r - 1 - r) / r^2 for |r| <= ln2/2; the error of r^2 times it is 1.4e-8 r. Fitted for the least largest error.
@@ -199,7 +208,6 @@ MT_INLINE float verf(float x) {
   q = q * c + 3.032129732e-04f;
   return a < 1.0f ? x * p : (x != x ? x : std::copysign(1.0f - vexp(q), x));
 }
-MT_INLINE double verf(double x) { return std::erf(x); }
 
 // e^x for x from -87 to 0, where the result is a normal number: `vexp` without its ends.
 MT_INLINE float vexp_of_negative(float x) {
@@ -228,7 +236,6 @@ MT_INLINE float vnormal(float x) {
   const float below = given < 9.3f ? tail : 0.0f;
   return x != x ? x : (x < 0 ? below : 1.0f - below);
 }
-MT_INLINE double vnormal(double x) { return 0.5 * (1.0 + std::erf(x * 0.70710678118654752440)); }
 
 // (ln m - f + f^2/2 - s f^2/2) / (s z) of m = 1 + f, s = f / (2 + f) and z = s^2: of double the series, to the last term that counts.
 MT_INLINE float vlog_tail(float z) {
@@ -281,10 +288,6 @@ struct Parts {
     half_square = T(0.5) * f * f;
     tail = s * (half_square + vlog_tail(z) * z);
   }
-  // ln m, times a factor in double, and the exponent times that of 2.
-  MT_INLINE T in_base(double of_e, double of_2) const {
-    return T(double(exponent) * of_2 + double(f - (half_square - tail)) * of_e);
-  }
 };
 
 // A logarithm's value y, or what it is of x outside of (0, infinity).
@@ -303,11 +306,23 @@ MT_INLINE T vlog(T x) {
   return of_positive(x, p.exponent * Format<T>::kLogHigh - ((p.half_square - tail) - p.f));
 }
 
-// In base 2 and 10, where powers of these come out whole.
-MT_INLINE float vlog2(float x) { return of_positive(x, Parts<float>(x).in_base(1.44269504088896340736, 1.0)); }
-MT_INLINE double vlog2(double x) { return std::log2(x); }
-MT_INLINE float vlog10(float x) { return of_positive(x, Parts<float>(x).in_base(0.43429448190325182765, 0.30102999566398119521)); }
-MT_INLINE double vlog10(double x) { return std::log10(x); }
+// In a base b: ln m in a part whose product with the first part of 1 / ln b is exact, and the rest. Powers of 2 and 10 come out whole.
+template <class T>
+MT_INLINE T vlog_in_base(T x, T of_e, T of_e_low, T of_2, T of_2_low) {
+  const Parts<T> p(x);
+  const T high = of_bits<T>(bits_of(p.f - p.half_square) & ~((Bits<T>(1) << (sizeof(T) == 4 ? 12 : 32)) - 1));
+  const T low = ((p.f - high) - p.half_square) + p.tail;
+  const T whole = p.exponent * of_2, fraction = high * of_e;
+  const T sum = whole + fraction;
+  const T rest = p.exponent * of_2_low + ((low + high) * of_e_low + low * of_e);
+  return of_positive(x, sum + (((whole - sum) + fraction) + rest));
+}
+MT_INLINE float vlog2(float x) { return vlog_in_base(x, 1.4423828125f, 3.1222839e-04f, 1.0f, 0.0f); }
+MT_INLINE double vlog2(double x) { return vlog_in_base(x, 1.4426950407214463, 1.6751713164886512e-10, 1.0, 0.0); }
+MT_INLINE float vlog10(float x) { return vlog_in_base(x, 0.4342041015625f, 9.038034e-05f, 0.301025390625f, 4.605039e-06f); }
+MT_INLINE double vlog10(double x) {
+  return vlog_in_base(x, 0.4342944818781689, 2.5082946711645275e-11, 0.30102999566361177, 3.694239077158931e-13);
+}
 
 // log(1 + x): what 1 + x is rounded by is made up for to the first order.
 template <class T>
@@ -318,11 +333,15 @@ MT_INLINE T vlog1p(T x) {
   return select(x > T(-1), select(is_zero(x), x, found), vlog(u));
 }
 
+// e^x - 1 for x up to `kExpm1Most`.
+template <class T>
+MT_INLINE T vexpm1_of_small(T x) {
+  const T m = less_one(Reduced<T>(limited(x, Format<T>::kExpm1Least, Format<T>::kExpm1Most)));
+  return x != x ? x : select(is_zero(x), x, m);
+}
 template <class T>
 MT_INLINE T vexpm1(T x) {
-  const T m = less_one(Reduced<T>(limited(x, Format<T>::kExpm1Least, Format<T>::kExpm1Most)));
-  const T y = select(x > Format<T>::kExpm1Most - T(1), vexp(x), m);
-  return x != x ? x : select(is_zero(x), x, y);
+  return select(x > Format<T>::kExpm1Most - T(1), vexp(x), vexpm1_of_small(x));
 }
 
 // sin, cos and tan by way of double: x = k pi/2 + r, where k is so small that its products with the first part of pi/2 are exact.
@@ -357,7 +376,12 @@ struct Turned {
     return of_bits<float>(bits_of(y) ^ int32_t(uint32_t(n & 2) << 30));
   }
 };
-constexpr float kFewTurns = 1e5f;  // what they are good for; the C library is asked beyond
+template <class T>
+struct FewTurns;  // what they are good for; the C library is asked beyond
+template <>
+struct FewTurns<float> {
+  static constexpr float kMost = 1e5f;
+};
 MT_INLINE float vsin(float x) { return select(is_zero(x), x, Turned(x).turned(0)); }
 MT_INLINE float vcos(float x) { return Turned(x).turned(1); }
 MT_INLINE float vtan(float x) {
@@ -366,44 +390,48 @@ MT_INLINE float vtan(float x) {
   return select(is_zero(x), x, float(y));
 }
 
-// The angle of (x, y), as of `atan2`, near enough for float: an odd polynomial of the smaller part of the larger, fitted at Chebyshev
-// nodes. Numbers that are not negative are compared by their bits.
-MT_INLINE double angle(double y, double x) {
-  constexpr int64_t kInfinite = kInfinity<double>;
-  const int64_t across = bits_of(x) & ~kSign<double>, up = bits_of(y) & ~kSign<double>;
-  const bool steep = up > across;
-  const int64_t smaller = steep ? across : up, larger = steep ? up : across;
-  const double given = of_bits<double>(smaller) / of_bits<double>(larger);
-  const double q = select(larger == 0, 0.0, select(smaller == kInfinite && larger == kInfinite, 1.0, given));
-  const double s = q * q;
-  double p = -0.000273628280603363;
-  p = p * s + 0.002208749508784376;
-  p = p * s - 0.008374919757961216;
-  p = p * s + 0.020161771325034078;
-  p = p * s - 0.03551189293006107;
-  p = p * s + 0.050635104654610796;
-  p = p * s - 0.06375160465988389;
-  p = p * s + 0.07617388191111807;
-  p = p * s - 0.0907752737794047;
-  p = p * s + 0.11109537094170996;
-  p = p * s - 0.1428560207200324;
-  p = p * s + 0.199999957891417;
-  p = p * s - 0.3333333327068486;
-  p = p * s + 0.9999999999984468;
-  const double first = q * p;
-  const double upright = select(steep, 1.57079632679489661923 - first, first);
-  const double half = select(bits_of(x) < 0, 3.14159265358979323846 - upright, upright);
-  return of_bits<double>(bits_of(half) | (bits_of(y) & kSign<double>));
+// (atan q - q) / q^3 of s = q^2 <= 1, to 1e-8 and 2e-17 of atan q.
+MT_INLINE float vatan_tail(float s) {
+  constexpr float kOf[] = {-0.002386997316724113f, 0.013507771427020535f, -0.03587153898204336f, 0.06250169444749563f, -0.08656880430154522f,
+                           0.11033764115313455f,   -0.14278568748210602f, 0.1999973932983558f,   -0.3333333173306352f};
+  return horner(kOf, s);
 }
-MT_INLINE float vatan2(float y, float x) { return float(angle(double(y), double(x))); }
-MT_INLINE double vatan2(double y, double x) { return std::atan2(y, x); }
-MT_INLINE float vatan(float x) { return float(angle(double(x), 1.0)); }
-MT_INLINE double vatan(double x) { return std::atan(x); }
+MT_INLINE double vatan_tail(double s) {
+  constexpr double kOf[] = {1.806195461861215e-05, -0.00019996189377901382, 0.0010496035084968515, -0.0034958859739163094,
+                            0.008368931178450162,  -0.015535152475414177,   0.023696731580048622,  -0.031277189066996385,
+                            0.03749486812535247,   -0.04260356632601652,    0.04737749579527779,   -0.052579733342841106,
+                            0.05881506877793656,   -0.06666564699289104,    0.07692298971033217,   -0.09090908590891934,
+                            0.11111111093490827,   -0.14285714285384132,    0.1999999999999753,    -0.3333333333333333};
+  return horner(kOf, s);
+}
+
+// The angle of (x, y): an odd polynomial of the smaller part of the larger, from a quarter of a turn where it is steep. Numbers that
+// are not negative are compared by their bits.
+template <class T>
+MT_INLINE T vatan2(T y, T x) {
+  constexpr T kQuarter = T(1.57079632679489661923), kHalf = 2 * kQuarter;
+  constexpr T kQuarterLow = sizeof(T) == 4 ? T(-4.3711390001862426e-08) : T(6.123233995736766e-17), kHalfLow = 2 * kQuarterLow;
+  const Bits<T> across = bits_of(x) & ~kSign<T>, up = bits_of(y) & ~kSign<T>;
+  const bool steep = up > across, back = bits_of(x) < 0;
+  const Bits<T> smaller = steep ? across : up, larger = steep ? up : across;
+  const T given = of_bits<T>(smaller) / of_bits<T>(larger);
+  const T q = select(larger == 0, T(0), select(smaller == kInfinity<T> && larger == kInfinity<T>, T(1), given));
+  const T s = q * q;
+  const T first = q + q * (s * vatan_tail(s));
+  const T turned = of_bits<T>(bits_of(first) ^ (steep != back ? kSign<T> : 0));
+  const T from = select(steep, kQuarter, select(back, kHalf, T(0)));
+  const T low = select(steep, kQuarterLow, select(back, kHalfLow, T(0)));
+  return of_bits<T>(bits_of(from + (turned + low)) | (bits_of(y) & kSign<T>));
+}
+template <class T>
+MT_INLINE T vatan(T x) {
+  return vatan2(x, T(1));
+}
 // The other side of the triangle is exact enough as the root of two factors.
-MT_INLINE float vasin(float x) { return float(angle(double(x), std::sqrt((1.0 - double(x)) * (1.0 + double(x))))); }
-MT_INLINE double vasin(double x) { return std::asin(x); }
-MT_INLINE float vacos(float x) { return float(angle(std::sqrt((1.0 - double(x)) * (1.0 + double(x))), double(x))); }
-MT_INLINE double vacos(double x) { return std::acos(x); }
+MT_INLINE double vasin(double x) { return vatan2(x, std::sqrt((1.0 - x) * (1.0 + x))); }
+MT_INLINE double vacos(double x) { return vatan2(std::sqrt((1.0 - x) * (1.0 + x)), x); }
+MT_INLINE float vasin(float x) { return float(vasin(double(x))); }
+MT_INLINE float vacos(float x) { return float(vacos(double(x))); }
 
 // erfc: e^(-x^2) times a polynomial of t = (x - 5/2) / (x + 5/2), fitted at Chebyshev nodes.
 MT_INLINE float verfc(float x) {
@@ -429,7 +457,6 @@ MT_INLINE float verfc(float x) {
   const double y = vexp(-a * a) * p;
   return x != x ? x : float(select(bits_of(x) < 0, 2.0 - y, y));
 }
-MT_INLINE double verfc(double x) { return std::erfc(x); }
 
 // The inverse of erf: x times a polynomial of w = -ln(1 - x^2), and of its root where that is large (M. Giles, Approximating the erfinv
 // function, 2011, has this form); fitted at Chebyshev nodes.
@@ -465,21 +492,6 @@ MT_INLINE float verfinv(float x) {
   const float outside = select(magnitude == 0x3F800000, end, std::numeric_limits<float>::quiet_NaN());
   return select(magnitude < 0x3F800000, y, outside);
 }
-// From an approximation to 3 digits (S. Winitzki, 2008) three of Halley's steps, each of which triples them; of the complement where
-// the result is far out.
-MT_INLINE double verfinv(double x) {
-  const double a = std::fabs(x);
-  if (!(a < 1)) return a == 1 ? x * std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
-  const double l = std::log1p(-a * a), m = 4.330746750799873 + 0.5 * l;
-  double y = std::sqrt(std::sqrt(m * m - l * 6.802721088435374) - m);
-  for (int step = 0; step < 3 && a > 0; ++step) {
-    const double off = a < 0.5 ? std::erf(y) - a : (1 - a) - std::erfc(y);
-    const double newton = off / (1.1283791670955126 * std::exp(-y * y));
-    y -= newton / (1 + y * newton);
-  }
-  return std::copysign(y, x);
-}
-
 // Beyond `kWhole` e^x may be infinite where its half is not.
 template <class T>
 constexpr T kWhole = sizeof(T) == 4 ? T(88) : T(709);
@@ -500,3 +512,5 @@ MT_INLINE T vsinh(T x) {
 }
 
 }  // namespace mt
+
+#include "vmath_double.h"  // their overloads for double
