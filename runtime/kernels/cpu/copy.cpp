@@ -1,5 +1,6 @@
 // Copies, conversions, fills and ranges.
 #include "elementwise.h"
+#include "transpose.h"
 
 namespace mt {
 namespace {
@@ -23,6 +24,25 @@ int copy_run(CastFn cast, char* dst, int64_t dst_step, const char* src, int64_t 
 // A matrix whose rows are contiguous in one operand and whose columns are in the other: copied tile by tile.
 bool is_transposed(const Walk<2>& walk) {
   return walk.ndim == 2 && walk.strides[0][1] == 1 && walk.strides[1][0] == 1;
+}
+
+// Of one dtype, where neither is written over.
+int copy_turned(const Walk<2>& walk, CastFn) {
+  Pace pace;
+  const int64_t to_apart = walk.strides[0][0] * walk.itemsize[0], from_apart = walk.strides[1][1] * walk.itemsize[1];
+  const auto turn = [&](auto size) {
+    return transpose<decltype(size)::value>(walk.data[0], to_apart, walk.data[1], from_apart, walk.shape[0], walk.shape[1], pace);
+  };
+  switch (walk.itemsize[0]) {
+    case 1:
+      return turn(std::integral_constant<int, 1>());
+    case 2:
+      return turn(std::integral_constant<int, 2>());
+    case 4:
+      return turn(std::integral_constant<int, 4>());
+    default:
+      return turn(std::integral_constant<int, 8>());
+  }
 }
 
 int copy_transposed(const Walk<2>& walk, CastFn cast) {
@@ -104,7 +124,8 @@ int copy(const mt_tensor* src, const mt_tensor* dst) {
   if (walk.numel == 0) return MT_OK;
   if (walk.ndim == 0) return cast(walk.data[0], 1, walk.data[1], 1, 1);
   const bool apart = is_apart(walk), transposed = is_transposed(walk);
-  const auto whole = transposed ? copy_transposed : copy_runs;
+  const bool turned = transposed && apart && dst->dtype == src->dtype && dst->itemsize <= 8;
+  const auto whole = turned ? copy_turned : transposed ? copy_transposed : copy_runs;
   if (apart && !transposed) lengthen_runs(walk);
   const int64_t length = walk.shape[0];
   return parallel(length, apart ? rows_grain(walk.numel / length) : length, [&](int64_t first, int64_t last) -> int {
