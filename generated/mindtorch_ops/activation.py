@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import any_of, broadcast, desc, f64, like, none_of, one_of, result_type
+from mindtorch_v2.library.definitions import all_of, any_of, broadcast, desc, f64, like, none_of, one_of, result_type
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
@@ -242,12 +242,12 @@ def _hardtanh_default(op, self, min_val, max_val):
     """x moved into the range from min_val to max_val."""
     op.check(self.dtype != torch.bool, message="hardtanh(): not implemented for bool", error=NotImplementedError)
     op.returns(like(self))
-    op.compute(
-        torch.ops.aten.clamp(self, min_val, max_val)
-        if self.is_floating_point()
-        else torch.ops.aten._to_copy(torch.ops.aten.clamp(self, min_val, max_val), dtype=self.dtype),
-        device="any",
-    )
+    if all_of(result_type(self, min_val) == self.dtype, result_type(self, max_val) == self.dtype):
+        op.compute(torch.ops.aten.clamp(self, min_val, max_val), device="any")
+    else:
+        op.compute(
+            torch.ops.aten._to_copy(torch.ops.aten.clamp(self, min_val, max_val), dtype=self.dtype), device="any"
+        )
 
     @op.gradient
     def _(grad):

@@ -132,9 +132,11 @@ def _nanmean_out(op):
 
 
 @_lib.operator("count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", variants=("function", "method"))
-def _count_nonzero_dim_intlist(op):
+def _count_nonzero_dim_intlist(op, self, dim):
     """How many elements are not 0, over dimensions."""
-    op.python("mindtorch_v2.kernels.statistics:count_nonzero", device="any")
+    out = op.returns(empty(reduced_shape(self.shape, dim, False), torch.int64, self))
+    op.launch("CPU", _libmindtorch_cpu["mt_count_nonzero"], desc(self), desc(out), i64(dim_bits(dim, self.dim())))
+    op.not_differentiable()
 
 
 @_lib.operator(
@@ -149,9 +151,17 @@ def _count_nonzero_dim_intlist_out(op):
 
 
 @_lib.operator("count_nonzero(Tensor self, int? dim=None) -> Tensor", variants=("function", "method"))
-def _count_nonzero_default(op):
+def _count_nonzero_default(op, self, dim):
     """How many elements are not 0."""
-    op.python("mindtorch_v2.kernels.statistics:count_nonzero_dim", device="any")
+    out = op.returns(empty(reduced_shape(self.shape, None if dim is None else [dim], False), torch.int64, self))
+    op.launch(
+        "CPU",
+        _libmindtorch_cpu["mt_count_nonzero"],
+        desc(self),
+        desc(out),
+        i64(dim_bits(None if dim is None else [dim], self.dim())),
+    )
+    op.not_differentiable()
 
 
 @_lib.operator(

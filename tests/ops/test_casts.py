@@ -202,3 +202,16 @@ def test_a_missing_argument_is_told_before_what_is_wrong_with_another() -> None:
     for torch in (pytorch, ours):
         with pytest.raises(TypeError):
             torch.rand(device="cpu:")
+
+
+def test_halves_of_doubles_are_rounded_in_two_steps_as_in_pytorch() -> None:
+    values = numpy.random.default_rng(0).standard_normal(200_000) * 3
+    halves = [torch.tensor(values).half().view(torch.int16).tolist() for torch in (ours, pytorch)]
+    assert halves[0] == halves[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that complex numbers of two halves are experimental
+        pairs = [
+            torch.view_as_real(torch.tensor(values).to(torch.complex128).to(torch.complex32))[:, 0].float().tolist()
+            for torch in (ours, pytorch)
+        ]
+    assert pairs[0] == pairs[1]

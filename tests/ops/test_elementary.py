@@ -24,8 +24,9 @@ FLOAT32 = {
     "atanh": 1,
 }  # fmt: skip
 FLOAT64 = {
-    "exp": 2, "expm1": 2.5, "log": 1.5, "log2": 1.5, "log10": 1.5, "log1p": 2, "sin": 1, "cos": 1, "tan": 2.5, "asin": 2.5,
-    "acos": 2.5, "atan": 2, "sinh": 3.5, "cosh": 3, "tanh": 3.5, "erf": 2, "erfc": 5, "asinh": 2.5, "acosh": 3, "atanh": 2.5,
+    "exp": 2, "expm1": 2.5, "log": 1.5, "log2": 1.5, "log10": 1.5, "log1p": 2, "sin": 1, "cos": 1, "tan": 2.5,
+    "asin": 2.5, "acos": 2.5, "atan": 2, "sinh": 3.5, "cosh": 3, "tanh": 3.5, "erf": 2, "erfc": 5, "asinh": 2.5,
+    "acosh": 3, "atanh": 2.5,
 }  # fmt: skip
 IN_NUMPY = {name: f"arc{name[1:]}" for name in ("asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh")}
 

@@ -72,6 +72,7 @@ MT_INLINE T power(T a, T b) {
     }                                                        \
   };
 #define SAYS_COMPLEX static constexpr bool kComplex = true;
+#define SAYS_BRIEF static constexpr bool kBrief = true;
 #define SAYS_NARROW static constexpr bool kNarrow = true, kTruth = true;
 #define BINARY(Name, expression) FUNCTION(Name, T, , expression)
 // With the same expression for complex numbers.
@@ -83,6 +84,7 @@ MT_INLINE T power(T a, T b) {
 // With one parameter, converted to the compute dtype.
 #define BINARY_WITH(Name, parameter, expression)        \
   struct Name {                                         \
+    static constexpr bool kBrief = true;                \
     double value;                                       \
     explicit Name(const double* p) : value(p[0]) {}     \
     template <class T>                                  \
@@ -93,7 +95,7 @@ MT_INLINE T power(T a, T b) {
   };
 
 struct Add {
-  static constexpr bool kComplex = true, kComplexHalf = true, kNarrow = true;
+  static constexpr bool kComplex = true, kComplexHalf = true, kNarrow = true, kBrief = true;
   double value;
   explicit Add(const double* p) : value(p[0]) {}
   template <class T>
@@ -111,18 +113,18 @@ struct Add {
   }
 };
 struct Mul {
-  static constexpr bool kComplex = true, kComplexHalf = true, kNarrow = true, kTruth = true;
+  static constexpr bool kComplex = true, kComplexHalf = true, kNarrow = true, kTruth = true, kBrief = true;
   explicit Mul(const double*) {}
   template <class T>
   MT_INLINE T operator()(T a, T b) const {
     return wrap_mul(a, b);
   }
 };
-BINARY_COMPLEX(Div, a / b)
+FUNCTION(Div, T, SAYS_COMPLEX SAYS_BRIEF, a / b)
 FUNCTION(Pow, T, SAYS_COMPLEX static constexpr bool kReversed = false;, power(a, b))
 FUNCTION(PowReversed, T, SAYS_COMPLEX static constexpr bool kReversed = true;, power(b, a))
-BINARY_NARROW(Maximum, (a > b) | (a != a) ? a : b)  // a NaN in either wins
-BINARY_NARROW(Minimum, (a < b) | (a != a) ? a : b)
+FUNCTION(Maximum, T, SAYS_NARROW SAYS_BRIEF, (a > b) | (a != a) ? a : b)  // a NaN in either wins
+FUNCTION(Minimum, T, SAYS_NARROW SAYS_BRIEF, (a < b) | (a != a) ? a : b)
 BINARY(Atan2, vatan2(a, b))
 COMPARISON_COMPLEX(Eq, a == b)
 COMPARISON_COMPLEX(Ne, a != b)
@@ -336,9 +338,9 @@ BINARY_NARROW(BitwiseXor, a ^ b)
 // Gradients, from the incoming gradient `a` and the value `b` saved by the forward pass.
 BINARY_WITH(ThresholdBackward, threshold, b <= threshold ? T(0) : a)
 BINARY_WITH(LeakyReluBackward, slope, b > 0 ? a : a * slope)
-BINARY(HardswishBackward, b <= T(-3) ? T(0) : (b < T(3) ? a * (b / T(3) + T(0.5)) : a))
-BINARY(SigmoidBackward, a*(T(1) - b) * b)
-BINARY(TanhBackward, a*(T(1) - b * b))
+FUNCTION(HardswishBackward, T, SAYS_BRIEF, b <= T(-3) ? T(0) : (b < T(3) ? a * (b / T(3) + T(0.5)) : a))
+FUNCTION(SigmoidBackward, T, SAYS_BRIEF, a*(T(1) - b) * b)
+FUNCTION(TanhBackward, T, SAYS_BRIEF, a*(T(1) - b * b))
 BINARY(SiluBackward, a* vsigmoid(b) * (T(1) + b * (T(1) - vsigmoid(b))))
 BINARY(GeluBackward, a*(vnormal(b) + b * T(0.39894228040143267794) * vexp(T(-0.5) * b * b)))
 struct GeluTanhBackward {

@@ -51,7 +51,7 @@ MT_INLINE D convert(S v) {
   } else if constexpr (IsFloat8<D>::value) {
     return to_float8<D>(v);
   } else if constexpr (std::is_same_v<D, ComplexHalf>) {
-    return {Float16(v.real()), Float16(v.imag())};
+    return {Float16(float(v.real())), Float16(float(v.imag()))};
   } else if constexpr (std::is_same_v<S, ComplexHalf>) {
     return D(v.real, v.imag);
   } else if constexpr (std::is_same_v<S, BFloat16> || IsFloat8<S>::value) {
@@ -62,6 +62,8 @@ MT_INLINE D convert(S v) {
     return v != S(0);
   } else if constexpr (IsComplex<S>::value && !IsComplex<D>::value) {
     return convert<D>(v.real());
+  } else if constexpr (std::is_same_v<D, Float16> && std::is_same_v<S, double>) {
+    return Float16(float(v));  // in two steps, as PyTorch rounds
   } else if constexpr (std::is_same_v<D, BFloat16>) {
     return to_bfloat16(float(v));
   } else if constexpr (IsComplex<D>::value && IsComplex<S>::value) {

@@ -6,6 +6,7 @@
 #include <complex>
 #include <cstring>
 
+#include "half.h"
 #include "tensor.h"
 #include "threads.h"
 
@@ -104,8 +105,9 @@ struct Cursor {
     int d = walk.ndim - 1;
     index[d] += count;
     for (; d > 0 && index[d] >= walk.shape[d]; --d) {
-      index[d - 1] += index[d] / walk.shape[d];
-      index[d] %= walk.shape[d];
+      const int64_t times = index[d] < 2 * walk.shape[d] ? 1 : index[d] / walk.shape[d];  // once as a rule, without a division
+      index[d - 1] += times;
+      index[d] -= times * walk.shape[d];
     }
   }
 
@@ -193,12 +195,14 @@ constexpr int64_t kRun = 64;  // elements of an innermost dimension that are wor
 // block lies within one run of it, so that what is contiguous there, such as a row that is repeated, is taken where it is.
 template <int N>
 struct Blocks {
-  enum class Mode { kDirect, kConstant, kBuffered };
+  enum class Mode { kDirect, kConstant, kOfRun, kBuffered };  // kOfRun: one number for each run
   Walk<N> walk;
   Mode mode[N];
   CastFn cast[N];
   int32_t itemsize[N];
-  int64_t run;  // of which no block is in two
+  int64_t run;    // of which no block is in two
+  int64_t block;  // elements of one at most: fewer where a number is written out for each run, once for all blocks of it
+  bool buffered;  // whether an operand is, so that blocks are places of the cursor
 
   int init(const mt_tensor* const* operands, const int32_t* dtypes) {
     if (int status = walk.init(operands)) return status;
@@ -211,13 +215,21 @@ struct Blocks {
     const int inner = walk.ndim - 1;
     const bool by_runs = walk.shape[inner] >= kRun;
     run = by_runs ? walk.shape[inner] : walk.numel;
+    block = kBlock;
+    buffered = false;
     for (int k = 0; k < N; ++k) {
       const bool same = operands[k]->dtype == dtypes[k];
       cast[k] = k == 0 ? cast_fn(operands[k]->dtype, dtypes[k]) : cast_fn(dtypes[k], operands[k]->dtype);
       itemsize[k] = item_size(dtypes[k]);
       const bool whole = by_runs ? walk.strides[k][inner] == 1 : walk.contiguous(k);
       mode[k] = same && whole ? Mode::kDirect : Mode::kBuffered;
-      if (k > 0 && walk.numel > 1 && walk.constant(k)) mode[k] = Mode::kConstant;
+      if (k > 0 && walk.numel > 1 && walk.constant(k)) {
+        mode[k] = Mode::kConstant;
+      } else if (k > 0 && by_runs && walk.strides[k][inner] == 0) {
+        mode[k] = Mode::kOfRun;
+        block = kBlock / 4;
+      }
+      buffered |= mode[k] == Mode::kBuffered;
     }
     return MT_OK;
   }
@@ -233,16 +245,26 @@ struct Blocks {
     Cursor cursor;
     cursor.advance(walk, first);
     Pace pace;
-    for (int64_t n; first < last; first += n) {
-      n = std::min({kBlock, last - first, run - (first % run)});
+    for (int64_t left = run - first % run; first < last; left = run) {
+      left = std::min(left, last - first);
+      char* at[N];
       for (int k = 0; k < N; ++k) {
-        if (mode[k] == Mode::kDirect) pointers[k] = cursor.address(walk, k);
-        if (mode[k] == Mode::kBuffered && k > 0) cursor.transfer(walk, k, cast[k], buffers[k], itemsize[k], n, false);
+        at[k] = mode[k] == Mode::kDirect || mode[k] == Mode::kOfRun ? cursor.address(walk, k) : nullptr;
+        if (mode[k] == Mode::kOfRun) cast[k](buffers[k], 1, at[k], 0, std::min(block, left));
       }
-      if (int status = fn(pointers, n, params)) return status;
-      if (mode[0] == Mode::kBuffered) cursor.transfer(walk, 0, cast[0], buffers[0], itemsize[0], n, true);
-      cursor.advance(walk, n);
-      if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
+      for (int64_t done = 0, n; done < left; done += n) {
+        n = std::min(block, left - done);
+        for (int k = 0; k < N; ++k) {
+          if (mode[k] == Mode::kDirect) pointers[k] = at[k] + done * itemsize[k];
+          if (mode[k] == Mode::kBuffered && k > 0) cursor.transfer(walk, k, cast[k], buffers[k], itemsize[k], n, false);
+        }
+        if (int status = fn(pointers, n, params)) return status;
+        if (mode[0] == Mode::kBuffered) cursor.transfer(walk, 0, cast[0], buffers[0], itemsize[0], n, true);
+        if (buffered) cursor.advance(walk, n);
+        if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
+      }
+      if (!buffered) cursor.advance(walk, left);
+      first += left;
     }
     return MT_OK;
   }
@@ -393,6 +415,63 @@ BlockFn loop_for(int32_t dtype) {
   return nullptr;
 }
 
+// Whether it is so short that converting bfloat16 in blocks of their own costs more than it: it says so by a member `kBrief`.
+template <class Op, class = void>
+struct IsBrief : std::false_type {};
+template <class Op>
+struct IsBrief<Op, std::void_t<decltype(Op::kBrief)>> : std::true_type {};
+
+// Its loop over bfloat16, which converts as it goes; the inputs in the bits of `Floats` are float.
+template <class Op, int Arity, int Floats>
+struct BriefLoop {
+  template <int K>
+  MT_INLINE static float at(const void* input, int64_t i) {
+    if constexpr ((Floats >> K & 1) != 0) return static_cast<const float*>(input)[i];
+    return to_float(static_cast<const BFloat16*>(input)[i]);
+  }
+  MT_INLINE static int run(void* const* p, int64_t n, const double* params) {
+    const Op op{params};
+    BFloat16* out = static_cast<BFloat16*>(p[0]);
+    const void *a = p[1], *b = Arity > 1 ? p[2] : nullptr, *c = Arity > 2 ? p[3] : nullptr;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) {
+      if constexpr (Arity == 1) out[i] = to_bfloat16(op(at<0>(a, i)));
+      if constexpr (Arity == 2) out[i] = to_bfloat16(op(at<0>(a, i), at<1>(b, i)));
+      if constexpr (Arity == 3) out[i] = to_bfloat16(op(at<0>(a, i), at<1>(b, i), at<2>(c, i)));
+    }
+    return MT_OK;
+  }
+  static BlockFn pick() {
+    static const BlockFn fn = PerIsa<BriefLoop, void* const*, int64_t, const double*>::pick();
+    return fn;
+  }
+};
+
+// That loop, where the operands are bfloat16, or numbers in the places that functions have them in; `dtypes` become those it takes.
+// Else the one that is given.
+template <class Op, int Arity>
+BlockFn brief(const mt_tensor* const* operands, int32_t* dtypes, BlockFn otherwise) {
+  int floats = 0;
+  for (int k = 1; k <= Arity; ++k) {
+    if (operands[k]->dtype == MT_BF16) continue;
+    if (operands[k]->ndim != 0) return otherwise;
+    floats |= 1 << (k - 1);
+  }
+  BlockFn fn = nullptr;
+  if (floats == 0) fn = BriefLoop<Op, Arity, 0>::pick();
+  if constexpr (Arity == 2) {
+    if (floats == 1) fn = BriefLoop<Op, Arity, 1>::pick();
+    if (floats == 2) fn = BriefLoop<Op, Arity, 2>::pick();
+  } else if constexpr (Arity == 3) {
+    if (floats == 4) fn = BriefLoop<Op, Arity, 4>::pick();
+    if (floats == 6) fn = BriefLoop<Op, Arity, 6>::pick();
+  }
+  if (fn == nullptr) return otherwise;
+  dtypes[0] = MT_BF16;
+  for (int k = 1; k <= Arity; ++k) dtypes[k] = floats >> (k - 1) & 1 ? MT_F32 : MT_BF16;
+  return fn;
+}
+
 // The operands of a binary function on integers. One without dimensions beside one with is taken in the latter's dtype,
 // to which it wraps: in PyTorch's promotion a number does not decide between integer types.
 struct WrappedPair {
@@ -449,6 +528,9 @@ int arithmetic(const mt_tensor* const* operands, const double* params = nullptr)
     if (halves) return elementwise<3>(HalvesPair(operands).operands, dtypes, fn, params);
   }
   if (dtype == MT_I64) return elementwise<Arity + 1>(operands, dtypes, narrowed<Op, Arity, false>(operands, dtypes, fn), params);
+  if constexpr (IsBrief<Op>::value) {
+    if (operands[0]->dtype == MT_BF16) return elementwise<Arity + 1>(operands, dtypes, brief<Op, Arity>(operands, dtypes, fn), params);
+  }
   return elementwise<Arity + 1>(operands, dtypes, fn, params);
 }
 

@@ -28,7 +28,7 @@ MT_INLINE BFloat16 to_bfloat16(float f) {
   std::memcpy(&bits, &f, sizeof bits);
   const uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;  // to nearest, ties to even
   const uint32_t quiet_nan = (bits >> 16) | 0x40;
-  return {uint16_t((bits & 0x7FFFFFFF) > 0x7F800000 ? quiet_nan : rounded)};
+  return {uint16_t(int32_t(bits & 0x7FFFFFFF) > 0x7F800000 ? quiet_nan : rounded)};  // signed, as processors compare vectors
 }
 
 // Two halves: a complex number.

@@ -22,6 +22,15 @@ struct Places {
     return self->dtype == other->dtype ? MT_OK : MT_ERROR_DTYPE;
   }
 
+  template <class T, class F>
+  MT_INLINE static void line(T* own, int64_t step, T* theirs, int64_t other_step, int64_t count, F&& f) {
+    if (step == 1 && other_step == 1) {
+      for (int64_t i = 0; i < count; ++i) f(own[i], theirs[i]);
+    } else {
+      for (int64_t i = 0; i < count; ++i) f(own[i * step], theirs[i * other_step]);
+    }
+  }
+
   // Calls f(element of self, element of other) for the places from `first` to `last` of the first dimension.
   template <class T, class I, class F>
   MT_INLINE int each(int64_t first, int64_t last, F&& f) const {
@@ -42,10 +51,16 @@ struct Places {
       T* own = static_cast<T*>(self->data) + from;
       const I* places = static_cast<const I*>(index->data) + where;
       T* theirs = static_cast<T*>(other->data) + to;
-      for (int64_t i = 0; i < count; ++i) {
-        const int64_t place = int64_t(places[i * index_step]);
+      if (index_step == 0 && inner != dim) {  // one place for the whole line
+        const int64_t place = int64_t(places[0]);
         if (place < 0 || place >= size) return MT_ERROR_INDEX;
-        f(own[i * step + place * along], theirs[i * other_step]);
+        line(own + place * along, step, theirs, other_step, count, f);
+      } else {
+        for (int64_t i = 0; i < count; ++i) {
+          const int64_t place = int64_t(places[i * index_step]);
+          if (place < 0 || place >= size) return MT_ERROR_INDEX;
+          f(own[i * step + place * along], theirs[i * other_step]);
+        }
       }
       if (pace.stops(count)) return MT_ERROR_INTERRUPTED;
       if (inner == 0) return MT_OK;

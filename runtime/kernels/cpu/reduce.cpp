@@ -1,12 +1,14 @@
 // Reductions: int mt_<name>(self, out, dims), where bit d of `dims` says that dimension d of self is reduced. `out` has
 // the reduced dimensions either left out or of size 1.
 #include "reduction.h"
+#include "vmath.h"
 
 namespace mt {
 namespace {
 
 template <class T>
 struct Prod : Sum<T> {
+  static constexpr bool kTerms = false;
   using Acc = typename Sum<T>::Acc;
   static Acc init() { return 1; }
   MT_INLINE static void step(Acc& acc, T v, int64_t) { acc = wrap_mul(acc, Acc(v)); }
@@ -17,7 +19,11 @@ struct Prod : Sum<T> {
 template <class T>
 struct NanSum : Sum<T> {
   using Acc = typename Sum<T>::Acc;
-  MT_INLINE static void step(Acc& acc, T v, int64_t) { acc += v == v ? Acc(v) : Acc(0); }
+  MT_INLINE static T term(T v) {
+    if constexpr (std::is_floating_point_v<T>) return select(v == v, v, T(0));
+    return v;
+  }
+  MT_INLINE static void step(Acc& acc, T v, int64_t) { acc = wrap_add(acc, Acc(term(v))); }
 };
 
 template <class T>
@@ -45,6 +51,12 @@ struct All : Any<T> {
   static uint8_t init() { return 1; }
   MT_INLINE static void step(uint8_t& acc, T v, int64_t) { acc &= v != T(0); }
   MT_INLINE static void merge(uint8_t& acc, uint8_t other) { acc &= other; }
+};
+
+// How many are not 0.
+template <class T>
+struct Count : Sum<int64_t> {
+  MT_INLINE static void step(int64_t& acc, T v, int64_t) { acc += v != T(0); }
 };
 
 constexpr int kNotNarrow = -1;
@@ -110,8 +122,9 @@ EXPORT_REDUCTION(nansum, NanSum, out, false, false)
 EXPORT_REDUCTION(prod, Prod, out, true, false)
 EXPORT_REDUCTION(amax, Amax, self, false, true)
 EXPORT_REDUCTION(amin, Amin, self, false, true)
-EXPORT_REDUCTION(argmax, Argmax, self, false, false)
-EXPORT_REDUCTION(argmin, Argmin, self, false, false)
+EXPORT_REDUCTION(argmax, Argmax, self, false, true)
+EXPORT_REDUCTION(argmin, Argmin, self, false, true)
+EXPORT_REDUCTION(count_nonzero, Count, self, true, true)
 EXPORT_REDUCTION(any, Any, self, true, true)
 EXPORT_REDUCTION(all, All, self, true, true)
 

@@ -92,8 +92,10 @@ inline int split(const mt_tensor* self, const mt_tensor* out, uint64_t mask, boo
 template <class T>
 struct Sum {
   static constexpr bool kPositions = false;  // whether the result is one
+  static constexpr bool kTerms = std::is_same_v<T, float>;
   using Acc = std::conditional_t<std::is_same_v<T, float>, double, T>;
   using Result = Acc;
+  MT_INLINE static T term(T v) { return v; }
   static Acc init() { return 0; }
   MT_INLINE static void step(Acc& acc, T v, int64_t) { acc = wrap_add(acc, Acc(v)); }
   MT_INLINE static void merge(Acc& acc, Acc other) { acc = wrap_add(acc, other); }
@@ -145,8 +147,10 @@ struct ArgExtreme {
 };
 // Whether float32 is added up in float64: values are added in twos first, as taking them apart to convert them costs as much as
 // adding them. That rounds once, as the result does, and does not grow with their number.
+template <class Op, class = void>
+constexpr bool kAddsFloats = false;
 template <class Op>
-constexpr bool kAddsFloats = std::is_same_v<Op, Sum<float>> || std::is_same_v<Op, Mean<float>>;
+constexpr bool kAddsFloats<Op, std::enable_if_t<Op::kTerms>> = true;
 
 // Values from i on, as many as make whole rows of Lanes, into accumulators of their own and then into one.
 template <class Op, class T, int Lanes>
@@ -156,7 +160,7 @@ MT_INLINE void step_lanes(typename Op::Acc& total, const T* v, int64_t& i, int64
   for (int l = 0; l < Lanes; ++l) lanes[l] = Op::init();
   for (; i + Lanes <= n; i += Lanes) {
     if constexpr (kApart > 0) {
-      for (int l = 0; l < kApart; ++l) lanes[l] += v[i + l] + v[i + l + kApart];
+      for (int l = 0; l < kApart; ++l) lanes[l] += Op::term(v[i + l]) + Op::term(v[i + l + kApart]);
     } else {
       for (int l = 0; l < Lanes; ++l) Op::step(lanes[l], v[i + l], first + i + l);
     }
@@ -223,7 +227,7 @@ struct RowsLoop {
       for (int64_t i = 0; i < n; ++i) {
         Acc one = a[i];
         if constexpr (kAddsFloats<Op>) {
-          for (int r = 0; r < kRows; r += 2) one += v[r * apart + i] + v[(r + 1) * apart + i];
+          for (int r = 0; r < kRows; r += 2) one += Op::term(v[r * apart + i]) + Op::term(v[(r + 1) * apart + i]);
         } else {
           for (int r = 0; r < kRows; ++r) Op::step(one, v[r * apart + i], position + r);
         }

@@ -10,6 +10,7 @@ namespace {
 
 #define TERNARY_WITH(Name, parameter, expression)       \
   struct Name {                                         \
+    static constexpr bool kBrief = true;                \
     double value;                                       \
     explicit Name(const double* p) : value(p[0]) {}     \
     template <class T>                                  \
@@ -22,6 +23,7 @@ namespace {
 TERNARY_WITH(Addcmul, factor, wrap_add(a, wrap_mul(wrap_mul(factor, b), c)))
 TERNARY_WITH(Addcdiv, factor, a + factor * (b / c))
 struct Lerp {
+  static constexpr bool kBrief = true;
   explicit Lerp(const double*) {}
   template <class T>
   MT_INLINE T operator()(T start, T end, T weight) const {
@@ -33,7 +35,7 @@ struct Lerp {
 
 // A NaN passes; where the lower limit is above the upper one, the upper one wins.
 struct Clamp {
-  static constexpr bool kNarrow = true;
+  static constexpr bool kNarrow = true, kBrief = true;
   explicit Clamp(const double*) {}
   template <class T>
   MT_INLINE T operator()(T x, T low, T high) const {

@@ -29,6 +29,7 @@ constexpr bool is_complex_number<std::complex<T>> = true;
     }                                                        \
   };
 #define SAYS_COMPLEX static constexpr bool kComplex = true;
+#define SAYS_BRIEF static constexpr bool kBrief = true;
 #define SAYS_INTEGERS static constexpr bool kNarrow = true;
 #define SAYS_NARROW SAYS_INTEGERS static constexpr bool kTruth = true;
 #define OF_COMPLEX(expression, of_complex)                   \
@@ -38,13 +39,14 @@ constexpr bool is_complex_number<std::complex<T>> = true;
     return expression;                                       \
   }
 #define UNARY(Name, expression) FUNCTION(Name, T, , return expression;)
+#define UNARY_BRIEF(Name, expression) FUNCTION(Name, T, SAYS_BRIEF, return expression;)
 #define PREDICATE(Name, expression) FUNCTION(Name, bool, , return expression;)
 // With a meaning for complex numbers, too: their own expression, in which T is the complex type.
 #define UNARY_COMPLEX(Name, expression, of_complex) FUNCTION(Name, T, SAYS_COMPLEX, OF_COMPLEX(expression, of_complex))
 // Of narrow integers and truth values, too.
-#define UNARY_NARROW(Name, expression) FUNCTION(Name, T, SAYS_NARROW, return expression;)
+#define UNARY_NARROW(Name, expression) FUNCTION(Name, T, SAYS_NARROW SAYS_BRIEF, return expression;)
 // Of narrow integers.
-#define UNARY_INTEGERS(Name, expression) FUNCTION(Name, T, SAYS_INTEGERS, return expression;)
+#define UNARY_INTEGERS(Name, expression) FUNCTION(Name, T, SAYS_INTEGERS SAYS_BRIEF, return expression;)
 #define UNARY_OF_ALL(Name, says, expression, of_complex) FUNCTION(Name, T, SAYS_COMPLEX says, OF_COMPLEX(expression, of_complex))
 #define PREDICATE_OF_ALL(Name, expression, of_complex) \
   FUNCTION(Name, bool, SAYS_COMPLEX SAYS_NARROW, OF_COMPLEX(expression, of_complex))
@@ -99,10 +101,10 @@ MT_INLINE double log_gamma(double x) {
   return lgamma_r(x, &sign);
 }
 
-UNARY_OF_ALL(Neg, SAYS_INTEGERS, unsigned_neg(x), -x)
+UNARY_OF_ALL(Neg, SAYS_INTEGERS SAYS_BRIEF, unsigned_neg(x), -x)
 UNARY_NARROW(Abs, magnitude(x))
-UNARY_OF_ALL(Sign, SAYS_NARROW, T((x > 0) - (x < 0)), x == T(0) ? T(0) : x / std::abs(x))
-UNARY_OF_ALL(Square, SAYS_INTEGERS, squared(x), x * x)
+UNARY_OF_ALL(Sign, SAYS_NARROW SAYS_BRIEF, T((x > 0) - (x < 0)), x == T(0) ? T(0) : x / std::abs(x))
+UNARY_OF_ALL(Square, SAYS_INTEGERS SAYS_BRIEF, squared(x), x * x)
 UNARY_INTEGERS(Floor, rounded_down(x))
 UNARY_INTEGERS(Ceil, rounded_up(x))
 UNARY_INTEGERS(Round, rounded_to_even(x))
@@ -110,9 +112,9 @@ UNARY_INTEGERS(Trunc, truncated(x))
 UNARY_NARROW(Relu, x < 0 ? T(0) : x)  // NaN is not below 0 and passes
 UNARY_COMPLEX(Exp, vexp(x), std::exp(x))
 UNARY_COMPLEX(Log, vlog(x), std::log(x))
-UNARY_COMPLEX(Sqrt, std::sqrt(x), std::sqrt(x))
-UNARY_COMPLEX(Rsqrt, T(1) / std::sqrt(x), T(1) / std::sqrt(x))
-UNARY_COMPLEX(Reciprocal, T(1) / x, T(1) / x)
+UNARY_OF_ALL(Sqrt, SAYS_BRIEF, std::sqrt(x), std::sqrt(x))
+UNARY_OF_ALL(Rsqrt, SAYS_BRIEF, T(1) / std::sqrt(x), T(1) / std::sqrt(x))
+UNARY_OF_ALL(Reciprocal, SAYS_BRIEF, T(1) / x, T(1) / x)
 UNARY_COMPLEX(Sigmoid, vsigmoid(x), T(1) / (T(1) + std::exp(-x)))
 UNARY_COMPLEX(Tanh, vtanh(x), std::tanh(x))
 UNARY_COMPLEX(Silu, x * vsigmoid(x), x / (T(1) + std::exp(-x)))
@@ -136,8 +138,8 @@ MT_INLINE T ramp(T x) {
   const T raised = x + T(3) < T(0) ? T(0) : x + T(3);
   return raised > T(6) ? T(6) : raised;
 }
-UNARY(Hardsigmoid, ramp(x) / T(6))
-UNARY(Hardswish, x* ramp(x) / T(6))
+UNARY_BRIEF(Hardsigmoid, ramp(x) / T(6))
+UNARY_BRIEF(Hardswish, x* ramp(x) / T(6))
 UNARY(Gelu, x * vnormal(x))
 UNARY(GeluTanh, x * T(0.5) * (T(1) + vtanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x))))
 PREDICATE_OF_ALL(LogicalNot, x == 0, x == T(0))
@@ -151,7 +153,7 @@ UNARY_COMPLEX(Atanh, vatanh(x), std::atanh(x))
 UNARY(Erfc, verfc(x))
 UNARY(Erfinv, verfinv(x))
 UNARY(Lgamma, log_gamma(x))
-UNARY(Frac, x - truncated(x))
+UNARY_BRIEF(Frac, x - truncated(x))
 UNARY_COMPLEX(Sinc, x == 0 ? T(1) : std::sin(T(M_PI) * x) / (T(M_PI) * x), x == T(0) ? T(1) : std::sin(T(M_PI) * x) / (T(M_PI) * x))
 PREDICATE(SignBit, negative(x))
 PREDICATE(IsPosInf, kFloat<T> && x > 0 && x - x != 0)
@@ -219,8 +221,6 @@ TURNS(Tan, double, vtan, std::tan)
         operands, mt::is_complex(self->dtype) ? self->dtype : mt::compute_dtype(self->dtype)); \
   }
 
-EXPORT_OF_NUMBERS(neg, Neg)
-EXPORT_OF_NUMBERS(abs, Abs)
 EXPORT_ARITHMETIC(sign, Sign, false)
 EXPORT_ARITHMETIC(square, Square, false)
 EXPORT_OF_NUMBERS(floor, Floor)
@@ -285,7 +285,32 @@ struct Elu {
   }
 };
 
+// Numbers that are all positive need no function: often they are in the runs of an activation.
+template <bool kGrows, class T>
+struct EluLoop {
+  MT_INLINE static int run(void* const* p, int64_t n, const double* params) {
+    const Elu<kGrows> op{params};
+    const T scale = T(op.scale);
+    T* out = static_cast<T*>(p[0]);
+    const T* x = static_cast<const T*>(p[1]);
+    for (int64_t done = 0; done < n; done += mt::kRun, out += mt::kRun, x += mt::kRun) {
+      const int64_t count = std::min(mt::kRun, n - done);
+      mt::Bits<T> others = 0;
+      for (int64_t i = 0; i < count; ++i) others |= mt::Bits<T>(!(x[i] > 0));
+      if (others == 0) {
+#pragma GCC ivdep
+        for (int64_t i = 0; i < count; ++i) out[i] = x[i] * scale;
+      } else {
+#pragma GCC ivdep
+        for (int64_t i = 0; i < count; ++i) out[i] = op(x[i]);
+      }
+    }
+    return MT_OK;
+  }
+};
+
 struct LeakyRelu {
+  static constexpr bool kBrief = true;
   double slope;
   explicit LeakyRelu(const double* p) : slope(p[0]) {}
   template <class T>
@@ -293,6 +318,35 @@ struct LeakyRelu {
     return x > 0 ? x : x * T(slope);
   }
 };
+
+}  // namespace
+
+template <bool kGrows>
+struct mt::Loop<Elu<kGrows>, float, float, 1> : EluLoop<kGrows, float> {};
+template <bool kGrows>
+struct mt::Loop<Elu<kGrows>, double, double, 1> : EluLoop<kGrows, double> {};
+
+namespace {
+
+// The sign of halves is a bit, whatever the rest.
+template <bool kKept>
+struct SignLoop {
+  MT_INLINE static int run(void* const* p, int64_t n, const double*) {
+    uint16_t* out = static_cast<uint16_t*>(p[0]);
+    const uint16_t* x = static_cast<const uint16_t*>(p[1]);
+    for (int64_t i = 0; i < n; ++i) out[i] = kKept ? x[i] ^ 0x8000 : x[i] & 0x7FFF;
+    return MT_OK;
+  }
+};
+template <bool kKept>
+int of_sign(const mt_tensor* self, const mt_tensor* out) {
+  const mt_tensor* operands[] = {out, self};
+  const int32_t dtypes[] = {out->dtype, out->dtype};
+  return mt::elementwise<2>(operands, dtypes, mt::PerIsa<SignLoop<kKept>, void* const*, int64_t, const double*>::pick(), nullptr);
+}
+bool are_halves(const mt_tensor* self, const mt_tensor* out) {
+  return self->dtype == out->dtype && (out->dtype == MT_BF16 || out->dtype == MT_F16);
+}
 
 // The magnitude of complex numbers, a real one.
 template <class T>
@@ -336,6 +390,17 @@ int of_complex(const mt_tensor* self, const mt_tensor* out, bool real_result) {
 }
 
 }  // namespace
+
+MT_EXPORT int mt_neg(const mt_tensor* self, const mt_tensor* out) {
+  if (are_halves(self, out)) return of_sign<true>(self, out);
+  const mt_tensor* operands[] = {out, self};
+  return mt::arithmetic_of_numbers<mt::Neg, 1, false>(operands);
+}
+MT_EXPORT int mt_abs(const mt_tensor* self, const mt_tensor* out) {
+  if (are_halves(self, out)) return of_sign<false>(self, out);
+  const mt_tensor* operands[] = {out, self};
+  return mt::arithmetic_of_numbers<mt::Abs, 1, false>(operands);
+}
 
 MT_EXPORT int mt_magnitude(const mt_tensor* self, const mt_tensor* out) { return of_complex<MagnitudeLoop>(self, out, true); }
 MT_EXPORT int mt_phase(const mt_tensor* self, const mt_tensor* out) { return of_complex<PhaseLoop>(self, out, true); }

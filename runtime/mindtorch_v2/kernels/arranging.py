@@ -70,14 +70,14 @@ def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tenso
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     if not self.dim():
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    result = self.clone()
+    result = self
     for shift, dim in zip(shifts, dims, strict=True):
         d = wrap_dim(dim, self.dim())
         size = self.shape[d] if self.dim() else 1
         cut = -shift % size if size else 0
         if cut:
             result = ops.aten.cat([result.narrow(d, cut, size - cut), result.narrow(d, 0, cut)], d)
-    return result  # type: ignore[no-any-return]
+    return self.clone() if result is self else result
 
 
 def rot90(self: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:

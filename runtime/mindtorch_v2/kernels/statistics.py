@@ -55,17 +55,6 @@ def nanmean(self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = Fals
     return result
 
 
-def count_nonzero(self: Tensor, dim: Sequence[int]) -> Tensor:
-    """How many elements are not 0, over dimensions."""
-    result: Tensor = (self != 0).sum(list(dim) or None)
-    return result
-
-
-def count_nonzero_dim(self: Tensor, dim: int | None = None) -> Tensor:
-    """How many elements are not 0, over a dimension or all."""
-    return count_nonzero(self, () if dim is None else (dim,))
-
-
 def aminmax(self: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The least and the largest elements."""
     if self.is_complex():
