@@ -60,12 +60,9 @@ def load(qualname: str | None) -> bool:
     finds nothing here finds the operator itself, if it looks again. False in a module that asks for what it defines.
     """
     if qualname is None:
-        found = list(_defined)
-    else:
-        namespace, _, name = qualname.partition("::")
-        module = _modules.get(f"{namespace}::{name.partition('.')[0]}")
-        found = [] if module is None else [module]
-    return all(map(_import, found))
+        return all(map(_import, list(_defined)))
+    module = _modules.get(qualname.partition(".")[0])  # neither a namespace nor a name has a dot
+    return module is None or _import(module)
 
 
 def _import(module: str) -> bool:

@@ -75,8 +75,6 @@ MT_INLINE T power(T a, T b) {
 #define SAYS_BRIEF static constexpr bool kBrief = true;
 #define SAYS_NARROW static constexpr bool kNarrow = true, kTruth = true;
 #define BINARY(Name, expression) FUNCTION(Name, T, , expression)
-// With the same expression for complex numbers.
-#define BINARY_COMPLEX(Name, expression) FUNCTION(Name, T, SAYS_COMPLEX, expression)
 // Of narrow integers and truth values, too.
 #define BINARY_NARROW(Name, expression) FUNCTION(Name, T, SAYS_NARROW, expression)
 #define COMPARISON(Name, expression) FUNCTION(Name, bool, SAYS_NARROW, expression)

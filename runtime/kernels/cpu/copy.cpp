@@ -30,19 +30,11 @@ bool is_transposed(const Walk<2>& walk) {
 int copy_turned(const Walk<2>& walk, CastFn) {
   Pace pace;
   const int64_t to_apart = walk.strides[0][0] * walk.itemsize[0], from_apart = walk.strides[1][1] * walk.itemsize[1];
-  const auto turn = [&](auto size) {
-    return transpose<decltype(size)::value>(walk.data[0], to_apart, walk.data[1], from_apart, walk.shape[0], walk.shape[1], pace);
-  };
-  switch (walk.itemsize[0]) {
-    case 1:
-      return turn(std::integral_constant<int, 1>());
-    case 2:
-      return turn(std::integral_constant<int, 2>());
-    case 4:
-      return turn(std::integral_constant<int, 4>());
-    default:
-      return turn(std::integral_constant<int, 8>());
-  }
+  return by_size(walk.itemsize[0], [&](auto element) -> int {
+    constexpr int kSize = sizeof(element);
+    if constexpr (kSize > kLargestTurned) return MT_ERROR_DTYPE;
+    else return transpose<kSize>(walk.data[0], to_apart, walk.data[1], from_apart, walk.shape[0], walk.shape[1], pace);
+  });
 }
 
 int copy_transposed(const Walk<2>& walk, CastFn cast) {
@@ -124,7 +116,7 @@ int copy(const mt_tensor* src, const mt_tensor* dst) {
   if (walk.numel == 0) return MT_OK;
   if (walk.ndim == 0) return cast(walk.data[0], 1, walk.data[1], 1, 1);
   const bool apart = is_apart(walk), transposed = is_transposed(walk);
-  const bool turned = transposed && apart && dst->dtype == src->dtype && dst->itemsize <= 8;
+  const bool turned = transposed && apart && dst->dtype == src->dtype && dst->itemsize <= kLargestTurned;
   const auto whole = turned ? copy_turned : transposed ? copy_transposed : copy_runs;
   if (apart && !transposed) lengthen_runs(walk);
   const int64_t length = walk.shape[0];

@@ -9,6 +9,7 @@
 
 #include "matmul.h"
 #include "threads.h"
+#include "transpose.h"
 #include "vectors.h"
 
 MT_EXPORT int mt_copy(const mt_tensor* src, const mt_tensor* dst);
@@ -53,15 +54,7 @@ struct SmallProduct {
 
 // Writes four numbers of each of four lines, `step` apart, the other way round: a line of `width` for each place.
 MT_INLINE void turn(const float* from, int64_t step, int width, float* out) {
-  using V = Vector<float, 16>::type;
-  using Places = int __attribute__((vector_size(16)));
-  V in[4];
-  for (int i = 0; i < 4; ++i) std::memcpy(&in[i], from + i * step, sizeof(V));
-  const V low[2] = {__builtin_shuffle(in[0], in[1], Places{0, 4, 1, 5}), __builtin_shuffle(in[2], in[3], Places{0, 4, 1, 5})};
-  const V high[2] = {__builtin_shuffle(in[0], in[1], Places{2, 6, 3, 7}), __builtin_shuffle(in[2], in[3], Places{2, 6, 3, 7})};
-  const V turned[4] = {__builtin_shuffle(low[0], low[1], Places{0, 1, 4, 5}), __builtin_shuffle(low[0], low[1], Places{2, 3, 6, 7}),
-                       __builtin_shuffle(high[0], high[1], Places{0, 1, 4, 5}), __builtin_shuffle(high[0], high[1], Places{2, 3, 6, 7})};
-  for (int k = 0; k < 4; ++k) std::memcpy(out + k * width, &turned[k], sizeof(V));
+  Square<4>::turn(reinterpret_cast<char*>(out), width * 4, reinterpret_cast<const char*>(from), step * 4);
 }
 MT_INLINE void turn(const double* from, int64_t step, int width, double* out) {
   for (int k = 0; k < 4; ++k)

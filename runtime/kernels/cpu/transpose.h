@@ -56,6 +56,7 @@ struct Square {
   }
 };
 
+constexpr int kLargestTurned = 8;  // bytes of an element
 constexpr int64_t kLine = 64;  // bytes of a line of the cache
 
 // to[i][j] = from[j][i]; rows of either are contiguous, at distances in bytes. By way of a square that is contiguous, as rows that are

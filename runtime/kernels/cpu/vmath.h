@@ -344,6 +344,13 @@ MT_INLINE T vexpm1(T x) {
   return select(x > Format<T>::kExpm1Most - T(1), vexp(x), vexpm1_of_small(x));
 }
 
+// The sine of an angle and n quarters of a turn, from the sine and cosine of the angle.
+template <class T>
+MT_INLINE T after_quarters(T sine, T cosine, Bits<T> n) {
+  const T y = select((n & 1) != 0, cosine, sine);
+  return of_bits<T>(bits_of(y) ^ Bits<T>(Unsigned<T>(n & 2) << (8 * sizeof(T) - 2)));
+}
+
 // sin, cos and tan by way of double: x = k pi/2 + r, where k is so small that its products with the first part of pi/2 are exact.
 struct Turned {
   double sine, cosine;  // of r
@@ -370,11 +377,7 @@ struct Turned {
     cosine = 1.0 - 0.5 * s + (s * s) * q;
   }
   // The sine of x and some quarters of a turn.
-  MT_INLINE float turned(int32_t quarters) const {
-    const int32_t n = quarter + quarters;
-    const float y = select((n & 1) != 0, float(cosine), float(sine));
-    return of_bits<float>(bits_of(y) ^ int32_t(uint32_t(n & 2) << 30));
-  }
+  MT_INLINE float turned(int32_t quarters) const { return after_quarters(float(sine), float(cosine), quarter + quarters); }
 };
 template <class T>
 struct FewTurns;  // what they are good for; the C library is asked beyond
@@ -492,6 +495,7 @@ MT_INLINE float verfinv(float x) {
   const float outside = select(magnitude == 0x3F800000, end, std::numeric_limits<float>::quiet_NaN());
   return select(magnitude < 0x3F800000, y, outside);
 }
+
 // Beyond `kWhole` e^x may be infinite where its half is not.
 template <class T>
 constexpr T kWhole = sizeof(T) == 4 ? T(88) : T(709);

@@ -33,11 +33,7 @@ struct WideTurned {
     cosine = whole + (((1.0 - whole) - half) + (s * s * horner(kCosine, s) - r * low));
   }
   // The sine of x and some quarters of a turn.
-  MT_INLINE double turned(int64_t quarters) const {
-    const int64_t n = quarter + quarters;
-    const double y = select((n & 1) != 0, cosine, sine);
-    return of_bits<double>(bits_of(y) ^ int64_t(uint64_t(n & 2) << 62));
-  }
+  MT_INLINE double turned(int64_t quarters) const { return after_quarters(sine, cosine, quarter + quarters); }
 };
 template <>
 struct FewTurns<double> {
