@@ -48,6 +48,33 @@ def test_order_and_random_numbers(options: dict[str, Any]) -> None:
     agree(case)
 
 
+class Threads:
+    """How many threads the kernels may use that make a sample."""
+
+    def __init__(self, torch: Any) -> None:
+        self.count = torch.get_num_threads
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, index: int) -> int:
+        return int(self.count())
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn"])
+def test_a_worker_uses_one_core(how: str) -> None:
+    def case(torch: Any) -> Any:
+        before = torch.get_num_threads()
+        torch.set_num_threads(2)
+        try:
+            options = {"num_workers": 2, "multiprocessing_context": how}
+            return list(data(torch).DataLoader(Threads(torch), batch_size=1, **options)), torch.get_num_threads()
+        finally:
+            torch.set_num_threads(before)
+
+    agree(case)
+
+
 @pytest.mark.parametrize("persistent", [True, False])
 def test_a_pass_that_is_left(persistent: bool) -> None:
     loader = data(mindtorch_v2).DataLoader(range(40), batch_size=2, num_workers=2, persistent_workers=persistent)

@@ -39,6 +39,15 @@ Tail tail_of(const Allocation& allocation) {
     return {allocation.offset + begin, round_up(allocation.usable, kPage) - begin};
 }
 
+// What a thread found, as long as the memory's allocations are those they were.
+struct Found {
+    const DeviceMemory* memory;
+    std::uint64_t changes;
+    Allocation allocation;
+};
+constexpr std::size_t kRemembered = 16;
+thread_local Found latest_found[kRemembered];
+
 char* map_alias(int file, std::size_t length, int protection) {
     void* address = mmap(nullptr, length, protection, MAP_SHARED | MAP_NORESERVE, file, 0);
     return address == MAP_FAILED ? nullptr : static_cast<char*>(address);
@@ -82,6 +91,7 @@ void* DeviceMemory::allocate(std::size_t requested) {
     check::Unwritten::get().allocated(kernel_ + allocation.offset, requested);
     std::unique_lock<std::shared_mutex> lock(mutex_);
     live_.emplace(allocation.offset, allocation);
+    ++changes_;
     return host_ + allocation.offset;
 }
 
@@ -95,6 +105,7 @@ bool DeviceMemory::release(const void* pointer) {
         }
         allocation = found->second;
         live_.erase(found);
+        ++changes_;
     }
     check::Unwritten::get().written(kernel_ + allocation.offset, allocation.usable);
     scrub(allocation);
@@ -118,8 +129,18 @@ void DeviceMemory::release_all() {
 }
 
 std::optional<Allocation> DeviceMemory::find(const void* pointer) const {
+    const std::size_t wanted = offset(pointer);
+    const std::uint64_t changes = changes_.load();  // before the look: what is found is at least as new
+    Found& latest = latest_found[wanted / kPage % kRemembered];
+    if (latest.memory == this && latest.changes == changes && latest.allocation.holds(wanted)) {
+        return latest.allocation;
+    }
     const std::optional<Allocation> near = nearest_before(pointer);
-    return near && offset(pointer) - near->offset < near->usable ? near : std::nullopt;
+    if (!near || !near->holds(wanted)) {
+        return std::nullopt;
+    }
+    latest = Found{this, changes, *near};
+    return near;
 }
 
 std::optional<Allocation> DeviceMemory::nearest_before(const void* pointer) const {

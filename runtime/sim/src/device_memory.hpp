@@ -1,6 +1,7 @@
 // The memory of one simulated device: an address space the host cannot touch and kernels can.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -14,6 +15,8 @@ struct Allocation {
     std::size_t offset;     // from the start of the address space
     std::size_t requested;  // bytes asked for
     std::size_t usable;     // requested, rounded up to 32, plus 32
+
+    bool holds(std::size_t other) const { return other - offset < usable; }
 };
 
 // One sparse memfd mapped twice. The host alias, whose addresses aclrtMalloc returns, has no access rights: a host
@@ -35,7 +38,8 @@ public:
     bool release(const void* pointer);
     void release_all();
 
-    // The live allocation that holds `pointer` (any address inside it, in either alias).
+    // The live allocation that holds `pointer` (any address inside it, in either alias). Launches and kernels ask for
+    // the same few over and over: a thread remembers the latest, and takes no lock until one is made or freed.
     std::optional<Allocation> find(const void* pointer) const;
 
     // The live allocation at or before `pointer`, in either alias.
@@ -86,6 +90,7 @@ private:
     mutable std::shared_mutex mutex_;
     std::size_t used_ = 0;
     std::map<std::size_t, Allocation> live_;        // by offset
+    std::atomic<std::uint64_t> changes_{0};         // of live_; written with the lock, after the change
     std::map<std::size_t, std::size_t> free_;       // offset -> length of unused address space
 };
 

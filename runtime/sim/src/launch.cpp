@@ -113,9 +113,9 @@ public:
             }
         } else if (runtime.watchdog.enabled()) {
             runtime.watchdog.start();
-            stream.begin_kernel(name_);
+            const std::uint64_t kernel = stream.begin_kernel(name_);
             run_blocks(stream);
-            stream.end_kernel();
+            stream.end_kernel(kernel);
         } else {
             run_blocks(stream);
         }

@@ -53,7 +53,7 @@ private:
             if (step.kind == Step::kAwait) {
                 await(step.index, step.count);
             } else {
-                run_task(*model_.task(step.index), lane);
+                run_task(*model_.tasks_[step.index].current.load(std::memory_order_acquire), lane);
             }
             if (done_.size() > 1) {
                 advance_to(lane, position + 1);
@@ -104,7 +104,7 @@ std::size_t Model::add_lane() {
 std::size_t Model::add_task(std::size_t lane, std::shared_ptr<CapturedTask> task) {
     std::lock_guard<std::mutex> lock(mutex_);
     const std::size_t index = tasks_.size();
-    tasks_.push_back(std::move(task));
+    tasks_.emplace_back(std::move(task));
     lanes_[lane].push_back(Step{Step::kTask, index, 0});
     return index;
 }
@@ -130,21 +130,39 @@ void Model::run(Stream& stream) {
             return;  // the stream was abandoned
         }
     }
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        running_ = true;
+    }
+    struct End {  // also when the thread is unwound
+        Model& model;
+        ~End() { model.end_run(); }
+    } end{*this};
     Run(*this, stream).run_all();
+}
+
+void Model::end_run() {
+    std::vector<std::shared_ptr<CapturedTask>> replaced;  // destroyed after the lock is released
+    std::lock_guard<std::mutex> lock(mutex_);
+    running_ = false;
+    replaced.swap(replaced_);
 }
 
 void Model::replace(const std::vector<std::size_t>& indices, const std::vector<std::shared_ptr<CapturedTask>>& tasks) {
     std::lock_guard<std::mutex> lock(mutex_);
     for (std::size_t i = 0; i < indices.size(); ++i) {
-        tasks_[indices[i]] = tasks[i];
+        Place& place = tasks_[indices[i]];
+        if (running_) {
+            replaced_.push_back(std::move(place.owner));
+        }
+        place.owner = tasks[i];
+        place.current.store(tasks[i].get(), std::memory_order_release);
     }
 }
 
-const char* Model::kind_of(std::size_t index) const { return task(index)->kind; }
-
-std::shared_ptr<CapturedTask> Model::task(std::size_t index) const {
+const char* Model::kind_of(std::size_t index) const {
     std::lock_guard<std::mutex> lock(mutex_);
-    return tasks_[index];
+    return tasks_[index].owner->kind;
 }
 
 }  // namespace mtsim

@@ -4,8 +4,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "recorder.hpp"
@@ -39,7 +41,8 @@ public:
     // Runs the graph on a thread that runs `stream`'s tasks, after any other run that began before.
     void run(Stream& stream);
 
-    // Puts other tasks in the place of those at `indices`. One that is running ends as it was.
+    // Puts other tasks in the place of those at `indices`. One that is running ends as it was, and lives until the
+    // run's end.
     void replace(const std::vector<std::size_t>& indices, const std::vector<std::shared_ptr<CapturedTask>>& tasks);
     const char* kind_of(std::size_t task) const;
 
@@ -51,11 +54,20 @@ public:
 private:
     friend class Run;
 
-    std::shared_ptr<CapturedTask> task(std::size_t index) const;
+    // A task in its place, which a run reads without the lock.
+    struct Place {
+        explicit Place(std::shared_ptr<CapturedTask> task) : owner(std::move(task)), current(owner.get()) {}
+        std::shared_ptr<CapturedTask> owner;  // guarded by mutex_
+        std::atomic<CapturedTask*> current;
+    };
+
+    void end_run();
 
     std::vector<Lane> lanes_;
+    std::deque<Place> tasks_;
     mutable std::mutex mutex_;  // guards what follows
-    std::vector<std::shared_ptr<CapturedTask>> tasks_;
+    bool running_ = false;
+    std::vector<std::shared_ptr<CapturedTask>> replaced_;  // during the run under way
     std::shared_ptr<Recording> latest_run_;
 };
 

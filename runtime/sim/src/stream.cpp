@@ -306,41 +306,25 @@ void Stream::discard_queued() {
 
 // ------------------------------------------------------------------------------- kernels that never come back
 
-void Stream::begin_kernel(const char* name) {
-    std::lock_guard<std::mutex> lock(failure_mutex_);
-    kernel_ = name;
-}
-
-void Stream::end_kernel() {
-    std::lock_guard<std::mutex> lock(failure_mutex_);
-    kernel_.clear();
-}
-
 bool Stream::give_up_after(std::chrono::seconds limit) {
-    const std::uint64_t position = finished_.load();
-    std::string kernel;
-    {
-        std::lock_guard<std::mutex> lock(failure_mutex_);
-        kernel = kernel_;
-    }
-    if (kernel.empty() || position != seen_position_ || seen_since_ == Clock::time_point()) {
-        seen_position_ = position;
-        seen_since_ = kernel.empty() ? Clock::time_point() : Clock::now();
+    std::uint64_t kernel = kernel_.load(std::memory_order_acquire);
+    if (kernel == 0 || kernel != seen_kernel_) {
+        seen_kernel_ = kernel;
+        seen_since_ = Clock::now();
         return false;
     }
-    if (lost_.load() || Clock::now() - seen_since_ < limit) {
+    if (kernel == kGivenUp || Clock::now() - seen_since_ < limit) {
         return false;
     }
     std::lock_guard<std::mutex> lock(push_mutex_);
-    {
-        std::lock_guard<std::mutex> inside(failure_mutex_);  // the worker leaves a kernel only with this lock
-        if (kernel_.empty() || finished_.load() != position) {
-            return false;
-        }
-        abandoned_.store(true);
-        lost_.store(true);
+    if (!kernel_.compare_exchange_strong(kernel, kGivenUp)) {
+        return false;
     }
-    set_failure(ACL_ERROR_RT_VECTOR_CORE_TIMEOUT, describe_timeout(kernel.c_str(), limit));
+    // The kernel is not left until the lock is free, and the position stays.
+    const std::uint64_t position = finished_.load();
+    abandoned_.store(true);
+    lost_.store(true);
+    set_failure(ACL_ERROR_RT_VECTOR_CORE_TIMEOUT, describe_timeout(kernel_name_.load(), limit));
     stopped_.store(true);
     const std::uint64_t end = submitted();
     for (std::uint64_t dropped = position + 1; dropped < end; ++dropped) {

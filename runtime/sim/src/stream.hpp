@@ -175,9 +175,19 @@ public:
     std::optional<Failure> take_failure();
     void stop_on_failure(bool stop);
 
-    // What the worker runs, for whom it may concern when it does not come back. Only the worker calls these.
-    void begin_kernel(const char* name);
-    void end_kernel();
+    // What the worker runs, or who helps it, for whom it may concern when it does not come back. What begin_kernel
+    // returns is handed to end_kernel; the name lives until then.
+    std::uint64_t begin_kernel(const char* name) {
+        const std::uint64_t kernel = 2 * kernels_.fetch_add(1, std::memory_order_relaxed) + 1;
+        kernel_name_.store(name, std::memory_order_relaxed);
+        kernel_.store(kernel, std::memory_order_release);
+        return kernel;
+    }
+    void end_kernel(std::uint64_t kernel) {
+        if (!kernel_.compare_exchange_strong(kernel, 0) && kernel == kGivenUp) {
+            std::lock_guard<std::mutex> lock(push_mutex_);  // the name is still being read
+        }
+    }
 
     // Gives the stream up when its worker is found in the same kernel for longer than `limit`: the failure is reported
     // from then on, what is queued is dropped, and nobody waits any more. The worker may still be in the kernel, so the
@@ -248,9 +258,13 @@ private:
     std::atomic<bool> stopped_{false};
     std::vector<std::shared_ptr<Recording>> waiting_for_;  // several when a graph runs on several threads
     Replay* replay_ = nullptr;
-    std::string kernel_;  // the running one; empty: none. Guarded by failure_mutex_
     std::atomic<bool> lost_{false};  // the worker never came back from a kernel
-    std::uint64_t seen_position_ = 0;  // the watchdog's: where it last found the worker, and since when
+
+    // The kernel begun last, by an odd number of its own, if it still runs; given up by the watchdog.
+    static constexpr std::uint64_t kGivenUp = UINT64_MAX - 1;
+    std::atomic<std::uint64_t> kernel_{0}, kernels_{0};
+    std::atomic<const char*> kernel_name_{nullptr};
+    std::uint64_t seen_kernel_ = 0;  // the watchdog's: where it last found the worker, and since when
     Clock::time_point seen_since_;
 };
 

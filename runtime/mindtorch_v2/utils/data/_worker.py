@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ...backends._threads import set_num_threads
 from ...random import manual_seed
 
 __all__ = ["End", "Failure", "Job", "Resume", "WorkerInfo", "fetcher", "get_worker_info", "run_worker"]
@@ -171,6 +172,7 @@ def numpy_seed(base_seed: int, worker: int) -> list[int]:
 def run_worker(job: Job, worker: int, indices: Any, results: Any, done: Any) -> None:
     """A worker's whole life. ``indices`` is a queue of (number, index), Resume or None; ``results`` a pipe's end."""
     parent = os.getppid()
+    set_num_threads(1)  # the workers share the cores: threads of their kernels would be in one another's way
     try:
         _seed(job.base_seed, worker)
         _info[:] = [WorkerInfo(worker, job.num_workers, job.base_seed + worker, job.dataset)]
