@@ -6,8 +6,7 @@
 #include <new>
 #include <type_traits>
 
-#include "matmul.h"
-#include "threads.h"
+#include "patches.h"
 
 namespace mt {
 namespace {
@@ -16,31 +15,6 @@ constexpr int64_t kColumnBytes = 1 << 20;  // of the matrix of patches: what sta
 constexpr int64_t kTogether = 768;         // columns of a product for which images are taken together
 constexpr int64_t kPartial = 1 << 20;      // elements of gradients of filters that images have one each of
 constexpr int64_t kFewChannels = 2;        // outputs of a group for which a product's tile would be mostly empty
-
-struct Geometry {
-  int64_t batch, groups, channels, filters;  // channels and filters of a group
-  int64_t size[3], kernel[3], out[3];        // depth, height, width: of input, filters and output
-  int64_t stride[3], padding[3], dilation[3];
-
-  int64_t plane() const { return size[0] * size[1] * size[2]; }
-  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
-  int64_t positions() const { return out[0] * out[1] * out[2]; }
-  int64_t rows() const { return out[0] * out[1]; }
-  // Whether the gradient of the input is a convolution.
-  bool turns() const {
-    for (int d = 0; d < 3; ++d)
-      if (stride[d] != 1 || dilation[d] * (kernel[d] - 1) < padding[d]) return false;
-    return true;
-  }
-  // Whether the input is the matrix of patches as it is.
-  bool is_pointwise() const {
-    for (int d = 0; d < 3; ++d)
-      if (kernel[d] != 1 || stride[d] != 1 || padding[d] != 0) return false;
-    return true;
-  }
-};
-
-MT_INLINE int64_t up(int64_t n, int64_t by) { return n <= 0 ? 0 : (n + by - 1) / by; }
 
 // Calls f(row of the output, offset in the input of what its first element meets, first, last) for rows of the output
 // and one tap: elements from first to last meet the input, others its padding. The offset may lie outside the input.
@@ -106,197 +80,115 @@ struct Scatter {
   }
 };
 
-// The patches of a group's channels in some images, one after the other, as the second operand of a product that packs itself: from a copy of the channels with their
-// padding, so that every element is there, and with what a step skips apart, so that a line of a panel is a few runs of memory.
-template <class T>
-struct Patches {
-  static constexpr int kWidest = 32;  // of panels
-  const Geometry* g;
-  int64_t lines, extent[3];     // of the matrix; of a channel with its padding, whose rows are `phases` of `extent[2]`
-  int64_t image;                // elements of one in the copy
-  std::unique_ptr<T[]> copy;    // and kWidest elements more, as a run is read by the whole width
-  std::unique_ptr<int64_t[]> shifts;  // of each line: where its tap is in the copy
-
-  int64_t row() const { return g->stride[2] * extent[2]; }
-
-  // One row of an image's channels, with their padding.
-  void copy_row(int64_t at, const T* input, T* to) {
-    const int64_t y = at % extent[1] - g->padding[1], z = at / extent[1] % extent[0] - g->padding[0];
-    const int64_t c = at / extent[1] / extent[0], step = g->stride[2], left = g->padding[2];
-    std::fill_n(to, row(), T(0));
-    if (y < 0 || y >= g->size[1] || z < 0 || z >= g->size[0]) return;
-    input += ((c * g->size[0] + z) * g->size[1] + y) * g->size[2];
-    if (step == 1) {
-      std::memcpy(to + left, input, size_t(g->size[2]) * sizeof(T));
-      return;
-    }
-    for (int64_t first = 0; first < std::min(step, g->size[2]); ++first) {
-      T* phase = to + (first + left) % step * extent[2] + (first + left) / step;
-      for (int64_t x = first; x < g->size[2]; x += step) *phase++ = input[x];
-    }
-  }
-
-  // Takes the channels of images in, which are `apart`; false where there is no memory.
-  bool take(const Geometry& geometry, const T* input, int64_t images, int64_t apart) {
-    g = &geometry;
-    lines = g->channels * g->taps();
-    for (int d = 0; d < 3; ++d) extent[d] = g->size[d] + 2 * g->padding[d];
-    const int64_t step = g->stride[2];
-    extent[2] = up(extent[2], step);
-    const int64_t plane = extent[0] * extent[1] * row();
-    image = g->channels * plane;
-    const int64_t total = images * image, rows = image / row();
-    copy.reset(new (std::nothrow) T[size_t(total + kWidest)]);
-    shifts.reset(new (std::nothrow) int64_t[size_t(lines)]);
-    if (!copy || !shifts) return false;
-    std::fill_n(copy.get() + total, kWidest, T(0));
-    parallel(images * rows, rows_grain(row()), [&](int64_t first, int64_t last) -> int {
-      for (; first < last; ++first) copy_row(first % rows, input + first / rows * apart, copy.get() + first * row());
-      return MT_OK;
-    });
-    for (int64_t line = 0; line < lines; ++line) {
-      const int64_t tap = line % g->taps(), x = tap % g->kernel[2] * g->dilation[2];
-      const int64_t z = tap / (g->kernel[1] * g->kernel[2]) * g->dilation[0];
-      const int64_t y = tap / g->kernel[2] % g->kernel[1] * g->dilation[1];
-      shifts[size_t(line)] = line / g->taps() * plane + (z * extent[1] + y) * row() + x % step * extent[2] + x / step;
-    }
-    return true;
-  }
-
-  struct Run {
-    int to, count;
-    int64_t from;
-  };
-
-  // Columns of an image, filled up, so that no panel is of two.
-  int64_t columns() const { return up(g->positions(), kUnitColumns) * kUnitColumns; }
-
-  // The runs of the output's rows in a panel of `count` columns of an image from `column` on.
-  MT_INLINE int runs_of(int64_t image_at, int64_t column, int count, Run* runs) const {
-    int found = 0;
-    for (int at = 0; at < count;) {
-      const int64_t line = (column + at) / g->out[2], x = (column + at) % g->out[2];
-      const int64_t z = line / g->out[1] * g->stride[0], y = line % g->out[1] * g->stride[1];
-      const int length = int(std::min<int64_t>(count - at, g->out[2] - x));
-      runs[found++] = {at, length, image_at * image + (z * extent[1] + y) * row() + x};
-      at += length;
-    }
-    return found;
-  }
-
-  // A run is copied by the whole width, as vectors are: what is too much lies where the next run, or the next line, will; after the
-  // last line there is nothing, so that it has its length.
-  template <int Width>
-  MT_INLINE void panel(int64_t first, int64_t depth, const Run* runs, int found, int count, T* out) const {
-    const T* const data = copy.get();
-    for (int64_t k = 0; k < depth; ++k, out += Width) {
-      const T* from = data + shifts[size_t(first + k)];
-      if (k + 1 < depth) {
-        for (int r = 0; r < found; ++r) std::memcpy(out + runs[r].to, from + runs[r].from, Width * sizeof(T));
-      } else {
-        for (int r = 0; r < found; ++r)
-          for (int i = 0; i < runs[r].count; ++i) out[runs[r].to + i] = from[runs[r].from + i];
-      }
-      for (int i = count; i < Width; ++i) out[i] = 0;
-    }
-  }
-
-  MT_INLINE static int run(const void* data, int64_t first, int64_t depth, int64_t column, int64_t columns, int width, T* out) {
-    const Patches& p = *static_cast<const Patches*>(data);
-    Run runs[kWidest];
-    for (int64_t j = 0; j < columns; j += width, out += depth * width) {
-      const int64_t at = (column + j) % p.columns();
-      const int count = int(std::min<int64_t>(width, p.g->positions() - at));
-      if (count <= 0) continue;  // nobody reads it
-      const int found = p.runs_of((column + j) / p.columns(), at, count, runs);
-      switch (width) {
-        case 4:
-          p.template panel<4>(first, depth, runs, found, count, out);
-          break;
-        case 8:
-          p.template panel<8>(first, depth, runs, found, count, out);
-          break;
-        case 16:
-          p.template panel<16>(first, depth, runs, found, count, out);
-          break;
-        case kWidest:
-          p.template panel<kWidest>(first, depth, runs, found, count, out);
-          break;
-        default:
-          return MT_ERROR_SHAPE;
-      }
-    }
-    return MT_OK;
-  }
-};
-
 // Filters as rows of the convolution that gives the gradient of the input: turned round, with filters and channels changed.
 template <class T>
 struct Turned {
-  const Geometry* g;
+  int64_t channels, taps;
   const T* weight;  // of a group
 
   static void pack(const void* data, int64_t row, int64_t rows, int64_t from, int64_t depth, int width, T* out) {
     const Turned& t = *static_cast<const Turned*>(data);
-    const int64_t taps = t.g->taps();
-    for (int64_t k = 0; k < depth; ++k, out += width) {
-      const int64_t filter = (from + k) / taps, tap = taps - 1 - (from + k) % taps;
-      const T* in = t.weight + (filter * t.g->channels + row) * taps + tap;
-      for (int64_t i = 0; i < rows; ++i) out[i] = in[i * taps];
-      for (int64_t i = rows; i < width; ++i) out[i] = 0;
+    for (int64_t k = 0; k < depth;) {
+      const int64_t filter = (from + k) / t.taps, tap = (from + k) % t.taps, count = std::min(t.taps - tap, depth - k);
+      t.taps_of(filter, row, rows, t.taps - tap, count, width, out + k * width);
+      k += count;
+    }
+  }
+
+  // `count` taps of one filter, from the one before `end` downwards, a line of `out` each.
+  void taps_of(int64_t filter, int64_t row, int64_t rows, int64_t end, int64_t count, int width, T* out) const {
+    const T* const in = weight + (filter * channels + row) * taps + end - count;
+    T* const last = out + (count - 1) * width;  // of the first of the taps in memory
+    const int64_t squares = rows / 4 * 4, turned = count / 4 * 4;
+    for (int64_t i = 0; i < squares; i += 4)
+      for (int64_t tap = 0; tap < turned; tap += 4) turn_four(in + i * taps + tap, taps, last - tap * width + i, -width);
+    for (int64_t tap = 0; tap < count; ++tap) {
+      T* const line = last - tap * width;
+      for (int64_t i = tap < turned ? squares : 0; i < rows; ++i) line[i] = in[i * taps + tap];
+      for (int64_t i = rows; i < width; ++i) line[i] = 0;
     }
   }
 };
 
-// A convolution that is one product for some images of a group, of filters packed once for all images.
+// A convolution that is one product for some images of a group.
 template <class T>
 struct Forward {
   Geometry g;
-  std::unique_ptr<Packed<T>[]> filters;  // by group
+  const T* weight;
+  bool turned;                           // the filters are read as `Turned`
+  std::unique_ptr<Packed<T>[]> filters;  // by group: packed once for all images, or not at all where one product has them all
   int64_t together = 1;                  // images of a product: enough for what reading the filters takes
 
   // Takes in the filters of all groups, (groups, filters, channels * taps); false where there is no memory.
-  bool take(const Geometry& geometry, const T* weight) {
+  bool take(const Geometry& geometry, const T* of_all) {
     g = geometry;
-    return take_each(weight, g.channels * g.taps(), [&](const T* of_group, int64_t lines) -> Packed<T> {
-      return {Matrix<const T>{of_group, lines, 1}, g.filters, lines};
-    });
+    weight = of_all;
+    turned = false;
+    return take_groups();
   }
 
   // The gradient of the input of a convolution of step 1 is one itself, of the output's gradient.
-  bool take_turned(const Geometry& geometry, const T* weight) {
+  bool take_turned(const Geometry& geometry, const T* of_all) {
     g = geometry;
+    weight = of_all;
+    turned = true;
     std::swap(g.channels, g.filters);
     std::swap(g.size, g.out);
     for (int d = 0; d < 3; ++d) g.padding[d] = g.dilation[d] * (g.kernel[d] - 1) - geometry.padding[d];
-    return take_each(weight, g.channels * g.taps(), [&](const T* of_group, int64_t lines) -> Packed<T> {
-      const Turned<T> turned{&geometry, of_group};
-      return {Rows<T>{Turned<T>::pack, &turned}, g.filters, lines};
-    });
+    return take_groups();
   }
 
   // Images [first, last) of a group, added to `output`, or in its place where that is `fresh`; both are those of the first image.
   int run(int64_t group, int64_t first, int64_t last, const T* input, T* output, bool fresh) const {
-    static const auto pack = PerIsa<Patches<T>, const void*, int64_t, int64_t, int64_t, int64_t, int, T*>::pick();
-    const int64_t inputs = g.channels * g.plane(), outputs = g.filters * g.positions(), images = last - first;
+    const int64_t inputs = g.channels * g.plane(), positions = g.positions(), outputs = g.filters * positions, images = last - first;
     Patches<T> patches;
     if (!patches.take(g, input + (first * g.groups + group) * inputs, images, g.groups * inputs)) return MT_ERROR_MEMORY;
-    const Matrix<T> out{output + (first * g.groups + group) * outputs, g.positions(), 1};
-    const Size size{g.filters, images * patches.columns(), g.channels * g.taps()};
-    return product_of<T>(size, filters[size_t(group)], {pack, &patches}, out, {patches.columns(), g.positions(), g.groups * outputs}, fresh);
+    T* const out = output + (first * g.groups + group) * outputs;
+    if (images == 1) return product_for(group, patches, images, {out, positions, 1}, fresh);
+    // Images side by side in a matrix of their own, so that no tile of the product ends where an image does.
+    const int64_t columns = images * positions, apart = g.groups * outputs;
+    const Panels<T> memory(g.filters * columns);
+    if (!memory.data) return MT_ERROR_MEMORY;
+    const auto each = [&](auto&& copy) {
+      parallel(g.filters, rows_grain(columns), [&](int64_t filter, int64_t end) -> int {
+        for (; filter < end; ++filter)
+          for (int64_t i = 0; i < images; ++i) copy(out + i * apart + filter * positions, memory.data.get() + filter * columns + i * positions);
+        return MT_OK;
+      });
+    };
+    if (!fresh) each([&](const T* there, T* here) { std::memcpy(here, there, size_t(positions) * sizeof(T)); });
+    const int status = product_for(group, patches, images, {memory.data.get(), columns, 1}, fresh);
+    if (status == MT_OK) each([&](T* there, const T* here) { std::memcpy(there, here, size_t(positions) * sizeof(T)); });
+    return status;
   }
 
   int64_t chunks() const { return up(g.batch, together); }
 
  private:
-  template <class Take>
-  bool take_each(const T* weight, int64_t lines, Take&& one) {
-    const int64_t columns = up(g.positions(), kUnitColumns) * kUnitColumns;
-    together = up(g.batch, up(g.batch, std::max<int64_t>(1, kTogether / columns)));
+  int64_t lines() const { return g.channels * g.taps(); }
+
+  template <class Use>
+  auto filters_of(int64_t group, Use&& use) const {
+    const T* const of_group = weight + group * g.filters * lines();
+    const Turned<T> as_turned{g.filters, g.taps(), of_group};
+    return turned ? use(Rows<T>{Turned<T>::pack, &as_turned}) : use(Matrix<const T>{of_group, lines(), 1});
+  }
+
+  int product_for(int64_t group, const Patches<T>& patches, int64_t images, const Matrix<T>& out, bool fresh) const {
+    static const auto pack = PerIsa<Patches<T>, const void*, int64_t, int64_t, int64_t, int64_t, int, T*>::pick();
+    const Size size{g.filters, images * g.positions(), lines()};
+    const Operand<T> columns{pack, &patches};
+    if (filters) return product_of<T>(size, filters[size_t(group)], columns, out, fresh);
+    return filters_of(group, [&](const auto& rows) { return product_of<T>(size, rows, columns, out, fresh); });
+  }
+
+  bool take_groups() {
+    together = up(g.batch, up(g.batch, std::max<int64_t>(1, kTogether / g.positions())));
+    if (chunks() == 1 && g.batch * g.positions() <= kFewColumns) return true;
     filters.reset(new (std::nothrow) Packed<T>[size_t(g.groups)]);
     if (!filters) return false;
     for (int64_t k = 0; k < g.groups; ++k) {
-      filters[size_t(k)] = one(weight + k * g.filters * lines, lines);
+      filters[size_t(k)] = filters_of(k, [&](const auto& rows) { return Packed<T>(rows, g.filters, lines()); });
       if (filters[size_t(k)].data() == nullptr) return false;
     }
     return true;
@@ -434,26 +326,57 @@ int convolve_forward(const Geometry& g, What what, T* input, T* weight, T* outpu
   });
 }
 
+// One image's part of the gradient of a group's filters, in their order but for the channels, which are innermost: (filters, taps, channels).
+template <class T>
+int filters_by_places(const Places<T>& places, const T* input, T* own, const T* output) {
+  static const auto fill = PerIsa<typename Places<T>::Fill, const Places<T>*, const T*>::pick();
+  static const auto pack = PerIsa<Places<T>, const void*, int64_t, int64_t, int64_t, int64_t, int, T*>::pick();
+  const Geometry& g = *places.g;
+  if (int status = fill(&places, input)) return status;
+  const int64_t lines = g.channels * g.taps(), positions = g.positions();
+  const Matrix<const T> out{output, positions, 1};
+  return product_of<T>({g.filters, lines, positions}, out, {pack, &places}, {own, lines, 1}, true);
+}
+
 // The gradient of filters, which all images add to: images side by side, each with one of its own, and then these in their order.
 template <class T>
 int filters_gradient(const Geometry& g, T* input, T* weight, T* output, bool fresh) {
-  const int64_t inputs = g.channels * g.plane(), outputs = g.filters * g.positions(), weights = g.filters * g.channels * g.taps();
+  const int64_t inputs = g.channels * g.plane(), outputs = g.filters * g.positions(), each = g.channels * g.taps(), weights = g.filters * each;
+  const bool by_places = std::is_floating_point_v<T> && g.taps() > 1;
   std::unique_ptr<T[]> memory(new (std::nothrow) T[size_t(g.batch * g.groups * weights)]);
   if (!memory) return MT_ERROR_MEMORY;
   const int64_t pieces = g.batch * g.groups;
   const int status = parallel(pieces, taken_whole(pieces) ? 1 : pieces, [&](int64_t first, int64_t last) -> int {
+    Places<T> places;
+    if (by_places && !places.take(g)) return MT_ERROR_MEMORY;
     for (; first < last; ++first) {
-      T* const own = memory.get() + first * weights;
+      T *const own = memory.get() + first * weights, *const in = input + first * inputs, *const out = output + first * outputs;
+      int found;
+      if constexpr (std::is_floating_point_v<T>) {
+        if (by_places) {
+          if ((found = filters_by_places<T>(places, in, own, out))) return found;
+          continue;
+        }
+      }
       std::fill_n(own, weights, T(0));
-      if (int found = group(g, kWeightGradient, input + first * inputs, own, output + first * outputs)) return found;
+      if ((found = group(g, kWeightGradient, in, own, out))) return found;
     }
     return MT_OK;
   });
   if (status) return status;
-  return parallel(g.groups * weights, kGrain, [&](int64_t first, int64_t last) -> int {
-    for (int64_t image = 0; image < g.batch; ++image) {
-      const T* from = memory.get() + image * g.groups * weights;
-      for (int64_t i = first; i < last; ++i) weight[i] = fresh && image == 0 ? from[i] : wrap_add(weight[i], from[i]);
+  return parallel(g.groups * g.filters, rows_grain(each * g.batch), [&](int64_t first, int64_t last) -> int {
+    for (; first < last; ++first) {
+      T *const sum = memory.get() + first * each, *const to = weight + first * each;
+      for (int64_t image = 1; image < g.batch; ++image) {
+        const T* from = sum + image * g.groups * weights;
+        for (int64_t i = 0; i < each; ++i) sum[i] = wrap_add(sum[i], from[i]);
+      }
+      const int64_t outer = by_places ? g.channels : 1, inner = each / outer;
+      for (int64_t i = 0; i < outer; ++i)
+        for (int64_t k = 0; k < inner; ++k) {
+          T& element = to[i * inner + k];
+          element = fresh ? sum[k * outer + i] : wrap_add(element, sum[k * outer + i]);
+        }
     }
     return MT_OK;
   });

@@ -9,7 +9,6 @@
 
 #include "matmul.h"
 #include "threads.h"
-#include "transpose.h"
 #include "vectors.h"
 
 MT_EXPORT int mt_copy(const mt_tensor* src, const mt_tensor* dst);
@@ -21,7 +20,6 @@ namespace {
 constexpr int64_t kDepth = 192;          // of the panels that a tile is computed from: one of b and one of a share an L1 cache
 constexpr int64_t kPanelBytes = 1 << 18; // of packed a: stays in the L2 cache
 constexpr int64_t kColumns = 1024;       // of packed b: half of a large L2 cache
-constexpr int64_t kNearColumns = 384;    // the same where a is a single block, or packed already: stays in the L2 cache
 constexpr int64_t kMostPacked = 1 << 22; // elements of a that are packed before all else
 constexpr int64_t kTurned = 16;          // numbers of a line that are packed at a time: what one of the cache holds
 constexpr int64_t kAhead = 4 * kTurned;  // of a line that are asked for before it is their turn
@@ -52,15 +50,6 @@ struct SmallProduct {
   }
 };
 
-// Writes four numbers of each of four lines, `step` apart, the other way round: a line of `width` for each place.
-MT_INLINE void turn(const float* from, int64_t step, int width, float* out) {
-  Square<4>::turn(reinterpret_cast<char*>(out), width * 4, reinterpret_cast<const char*>(from), step * 4);
-}
-MT_INLINE void turn(const double* from, int64_t step, int width, double* out) {
-  for (int k = 0; k < 4; ++k)
-    for (int i = 0; i < 4; ++i) out[k * width + i] = from[i * step + k];
-}
-
 // Packs `rows` x `depth` of a matrix into panels of Width rows, depth-major, padded with zeros. Lines of the cache are asked for
 // some time before they are read: they lie apart, which processors do not foresee.
 template <int Width, class T>
@@ -80,7 +69,7 @@ MT_INLINE void pack(const Matrix<const T>& source, int64_t rows, int64_t depth, 
       for (; k0 + kTurned <= depth; k0 += kTurned)
         for (int i = 0; i < kFours; i += 4) {
           for (int r = 0; r < 4; ++r) __builtin_prefetch(from + (i + r) * source.row + k0 + kAhead);
-          for (int64_t k = k0; k < k0 + kTurned; k += 4) turn(from + i * source.row + k, source.row, Width, to + k * Width + i);
+          for (int64_t k = k0; k < k0 + kTurned; k += 4) turn_four(from + i * source.row + k, source.row, to + k * Width + i, Width);
         }
       for (int i = 0; i < Width; ++i)
         for (int64_t k = i < kFours ? k0 : 0; k < depth; ++k) to[k * Width + i] = from[i * source.row + k];
@@ -124,15 +113,27 @@ struct Second {
 // The part of a result's columns that a thread computes.
 struct Columns {
   int64_t first, last;
-  Blocks blocks = {};
 };
 
-// The first operand: a matrix, and where it is packed already. Block after block of its depth, panel after panel.
+// The first operand: a matrix; or where it is packed already, block after block of its depth, panel after panel; or what packs itself, of
+// which the product's are rows from some on.
 template <class T>
 struct First {
   Matrix<const T> matrix;
   const T* packed = nullptr;
+  const Rows<T>* rows = nullptr;
+  int64_t from = 0;
+
+  First after(int64_t row) const { return {{matrix.data + row * matrix.row, matrix.row, matrix.column}, packed, rows, from + row}; }
 };
+
+// Packs `rows` x `depth` of a first operand from (row, column) on into panels of Width rows.
+template <int Width, class T>
+MT_INLINE void pack_first(const First<T>& a, int64_t row, int64_t column, int64_t rows, int64_t depth, T* out) {
+  if (a.rows == nullptr) return pack<Width, T>({&a.matrix.at(row, column), a.matrix.row, a.matrix.column}, rows, depth, out);
+  for (int64_t i = 0; i < rows; i += Width, out += Width * depth)
+    a.rows->pack(a.rows->data, a.from + row + i, std::min<int64_t>(Width, rows - i), column, depth, Width, out);
+}
 
 // Packs the panels from `first` to `last` of an operand of size.m x size.k.
 template <class T, class TileT>
@@ -154,7 +155,7 @@ MT_INLINE int blocked(const Size& size, const Columns& part, const First<T>& a, 
   constexpr int mr = TileT::kRows, nr = TileT::kCols;
   const int64_t rows_max = std::max<int64_t>(mr, kPanelBytes / (kDepth * int64_t(sizeof(T))) / mr * mr);
   const int64_t rows_block = std::min(rows_max, (size.m + mr - 1) / mr * mr);
-  const int64_t columns = size.m <= rows_max || a.packed != nullptr ? kNearColumns : kColumns;
+  const int64_t columns = size.m <= rows_max || a.packed != nullptr ? kFewColumns : kColumns;
   // Blocks of about as many, all alike: for each of them a is packed again, where it is not yet.
   const int64_t wanted = part.last - part.first, blocks = std::max<int64_t>(1, (wanted + columns / 3) / columns);
   const int64_t cols_block = (wanted + blocks * nr - 1) / (blocks * nr) * nr;
@@ -179,15 +180,14 @@ MT_INLINE int blocked(const Size& size, const Columns& part, const First<T>& a, 
         const int64_t rows = std::min(rows_block, size.m - ic);
         const T* pa = room;
         if (a.packed == nullptr) {
-          pack<mr, T>({&a.matrix.at(ic, kc), a.matrix.row, a.matrix.column}, rows, depth, room);
+          pack_first<mr>(a, ic, kc, rows, depth, room);
         } else {
           pa = a.packed + all_rows * kc + ic * depth;
         }
         for (int64_t j = 0; j < cols; j += nr) {
-          const int64_t count = std::min({int64_t(nr), cols - j, part.blocks.left(jc + j)}), at = part.blocks.offset(jc + j);
-          for (int64_t i = 0; i < rows && count > 0; i += mr)
-            TileT::run(depth, pa + i * depth, pb + j * depth, &c.at(ic + i, at), c.row, std::min<int64_t>(mr, rows - i), count,
-                       from.at(ic + i, at), from.row, T(alpha));
+          for (int64_t i = 0; i < rows; i += mr)
+            TileT::run(depth, pa + i * depth, pb + j * depth, &c.at(ic + i, jc + j), c.row, std::min<int64_t>(mr, rows - i),
+                       std::min<int64_t>(nr, cols - j), from.at(ic + i, jc + j), from.row, T(alpha));
         }
         if (pace.stops(rows * cols)) return MT_ERROR_INTERRUPTED;
       }
@@ -236,27 +236,28 @@ struct Product {
   }
 };
 
-constexpr int64_t kUnitRows = 12;  // that a part of a result is made of, as of `kUnitColumns`
+// Rows and columns that a part of a result is made of: multiples of every tile's, so that no tile is cut.
+constexpr int64_t kUnitRows = 12, kUnitColumns = 32;
 constexpr int64_t kThreaded = 1 << 20;  // multiplications that are worth threads
 
 // The product with a part of the result's columns for each thread.
 template <class T>
-int by_columns(const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before,
-               const Blocks& blocks = {}) {
+int by_columns(const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
   const int64_t units = (size.n + kUnitColumns - 1) / kUnitColumns;
   const int64_t grain = size.m * size.n * size.k < kThreaded ? units : even_grain(units, 1);
   return parallel(units, grain, [&](int64_t first, int64_t last) -> int {
-    return Product<T>::get().run(size, {first * kUnitColumns, std::min(last * kUnitColumns, size.n), blocks}, a, b, c, alpha, before);
+    return Product<T>::get().run(size, {first * kUnitColumns, std::min(last * kUnitColumns, size.n)}, a, b, c, alpha, before);
   });
 }
 
 // The same with a part of its rows, whose threads all pack b.
 template <class T>
-int by_rows(const Size& size, const Matrix<const T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
+int by_rows(const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
   const int64_t units = (size.m + kUnitRows - 1) / kUnitRows;
-  return parallel(units, even_grain(units, 1), [&](int64_t first, int64_t last) -> int {
+  const int64_t grain = size.m * size.n * size.k < kThreaded ? units : even_grain(units, 1);
+  return parallel(units, grain, [&](int64_t first, int64_t last) -> int {
     const int64_t from = first * kUnitRows, count = std::min(last * kUnitRows, size.m) - from;
-    return Product<T>::get().run({count, size.n, size.k}, {0, size.n}, {{a.data + from * a.row, a.row, a.column}}, b,
+    return Product<T>::get().run({count, size.n, size.k}, {0, size.n}, a.after(from), b,
                                  {c.data + from * c.row, c.row, c.column}, alpha, {before.at(from, 0), before.row});
   });
 }
@@ -265,8 +266,8 @@ template <class T>
 int threaded(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
   if (size.m * size.n * size.k < kThreaded) return by_columns<T>(size, {a}, {b}, c, alpha, before);
   const bool few_columns = size.n < 2 * kUnitColumns * threads();
-  if (few_columns && size.m > size.n && threads() > 1) return by_rows<T>(size, a, {b}, c, alpha, before);
-  if (threads() == 1 && size.n <= kNearColumns) return by_columns<T>(size, {a}, {b}, c, alpha, before);
+  if (few_columns && size.m > size.n && threads() > 1) return by_rows<T>(size, {a}, {b}, c, alpha, before);
+  if (threads() == 1 && size.n <= kFewColumns) return by_columns<T>(size, {a}, {b}, c, alpha, before);
   // A part of the depth at a time, of which a is packed once for all columns.
   const int64_t deep = std::max<int64_t>(1, kMostPacked / size.m / kDepth) * kDepth;
   for (int64_t k = 0; k < size.k; k += deep) {
@@ -319,13 +320,32 @@ Packed<T>::Packed(const Rows<T>& a, int64_t rows, int64_t depth) {
   });
 }
 
+namespace {
+
 template <class T>
-int product_of(const Size& size, const Packed<T>& a, const Operand<T>& b, const Matrix<T>& c, const Blocks& blocks, bool fresh) {
-  return by_columns<T>(size, {{}, a.data()}, {{}, &b}, c, 1, fresh ? Before<T>::zeros() : Before<T>::of(c), blocks);
+Before<T> before_of(const Matrix<T>& c, bool fresh) {
+  return fresh ? Before<T>::zeros() : Before<T>::of(c);
 }
-#define MT_PRODUCT_OF(T)    \
-  template class Packed<T>; \
-  template int product_of<T>(const Size&, const Packed<T>&, const Operand<T>&, const Matrix<T>&, const Blocks&, bool);
+
+}  // namespace
+
+template <class T>
+int product_of(const Size& size, const Packed<T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh) {
+  return by_columns<T>(size, {{}, a.data()}, {{}, &b}, c, 1, before_of(c, fresh));
+}
+template <class T>
+int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh) {
+  return by_rows<T>(size, {a}, {{}, &b}, c, 1, before_of(c, fresh));
+}
+template <class T>
+int product_of(const Size& size, const Rows<T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh) {
+  return by_rows<T>(size, {{}, nullptr, &a}, {{}, &b}, c, 1, before_of(c, fresh));
+}
+#define MT_PRODUCT_OF(T)                                                                                                        \
+  template class Packed<T>;                                                                                                     \
+  template int product_of<T>(const Size&, const Packed<T>&, const Operand<T>&, const Matrix<T>&, bool);                         \
+  template int product_of<T>(const Size&, const Matrix<const T>&, const Operand<T>&, const Matrix<T>&, bool);                   \
+  template int product_of<T>(const Size&, const Rows<T>&, const Operand<T>&, const Matrix<T>&, bool);
 MT_PRODUCT_OF(float)
 MT_PRODUCT_OF(double)
 

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "tensor.h"
+#include "transpose.h"
 
 namespace mt {
 
@@ -51,17 +52,8 @@ struct Panels {
   explicit Panels(int64_t count) : data(static_cast<T*>(::operator new[](size_t(count) * sizeof(T), kLine, std::nothrow))) {}
 };
 
-// Columns that a part of a result is made of: a multiple of every tile's, so that no tile is cut.
-constexpr int64_t kUnitColumns = 32;
-
-// Columns of a result that lie in blocks, `apart` from one another: of `columns` each, a multiple of a tile's, of which the first `valid` there
-// are. One block as it is.
-struct Blocks {
-  int64_t columns = INT64_MAX, valid = INT64_MAX, apart = 0;
-
-  int64_t offset(int64_t column) const { return column / columns * apart + column % columns; }
-  int64_t left(int64_t column) const { return valid - column % columns; }
-};
+// Columns of a product up to which its second operand is packed once for all rows, and stays in the L2 cache.
+constexpr int64_t kFewColumns = 384;
 
 // A first operand that is nowhere in memory as a matrix: `pack` writes `depth` numbers of each of `rows` rows from (row, from) on as one panel of
 // `width` rows, depth-major, and filled up with zeros.
@@ -85,9 +77,14 @@ class Packed {
   Panels<T> memory_;
 };
 
-// c = a @ b, or c += a @ b where it is not `fresh`, for float and double, with columns of c in blocks. Defined in matmul.cpp.
+// c = a @ b, or c += a @ b where it is not `fresh`, for float and double. What is not packed is packed as it is needed, which is for products
+// of few rows, or of up to kFewColumns. Defined in matmul.cpp.
 template <class T>
-int product_of(const Size& size, const Packed<T>& a, const Operand<T>& b, const Matrix<T>& c, const Blocks& blocks, bool fresh);
+int product_of(const Size& size, const Packed<T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh);
+template <class T>
+int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh);
+template <class T>
+int product_of(const Size& size, const Rows<T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh);
 
 // c += a @ b, for float and double: an element's sum has the same order whichever part of the result it is computed in, which
 // that of `product` has not, whose order for small results is another. Defined in matmul.cpp.
@@ -102,5 +99,14 @@ int row_product(int64_t depth, int64_t columns, const T* x, int64_t x_step, cons
 // c = before + alpha * a @ b with c of contiguous rows, for float, double and int64_t. Defined in matmul.cpp.
 template <class T>
 int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha, const Before<T>& before);
+
+// Writes four numbers of each of four lines, `step` apart, the other way round: a line for each place, `width` apart.
+MT_INLINE void turn_four(const float* from, int64_t step, float* out, int64_t width) {
+  Square<4>::turn(reinterpret_cast<char*>(out), width * 4, reinterpret_cast<const char*>(from), step * 4);
+}
+MT_INLINE void turn_four(const double* from, int64_t step, double* out, int64_t width) {
+  for (int k = 0; k < 4; ++k)
+    for (int i = 0; i < 4; ++i) out[k * width + i] = from[i * step + k];
+}
 
 }  // namespace mt
