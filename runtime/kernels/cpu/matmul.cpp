@@ -20,6 +20,7 @@ namespace {
 constexpr int64_t kDepth = 192;          // of the panels that a tile is computed from: one of b and one of a share an L1 cache
 constexpr int64_t kPanelBytes = 1 << 18; // of packed a: stays in the L2 cache
 constexpr int64_t kColumns = 1024;       // of packed b: half of a large L2 cache
+constexpr int64_t kNear = 1 << 18;       // elements of a that stay in the L2 cache when they are packed
 constexpr int64_t kMostPacked = 1 << 22; // elements of a that are packed before all else
 constexpr int64_t kTurned = 16;          // numbers of a line that are packed at a time: what one of the cache holds
 constexpr int64_t kAhead = 4 * kTurned;  // of a line that are asked for before it is their turn
@@ -265,8 +266,10 @@ int by_rows(const Size& size, const First<T>& a, const Second<T>& b, const Matri
 template <class T>
 int threaded(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
   if (size.m * size.n * size.k < kThreaded) return by_columns<T>(size, {a}, {b}, c, alpha, before);
-  const bool few_columns = size.n < 2 * kUnitColumns * threads();
-  if (few_columns && size.m > size.n && threads() > 1) return by_rows<T>(size, {a}, {b}, c, alpha, before);
+  // Rows for each thread, where there are too few columns, or where all of a, packed, would leave the cache and come back for each thread.
+  const bool few = size.m > size.n && size.n < 2 * kUnitColumns * threads();
+  const bool far = size.m >= size.n && size.n <= kFewColumns && size.m * size.k > kNear;
+  if (threads() > 1 && (few || far)) return by_rows<T>(size, {a}, {b}, c, alpha, before);
   if (threads() == 1 && size.n <= kFewColumns) return by_columns<T>(size, {a}, {b}, c, alpha, before);
   // A part of the depth at a time, of which a is packed once for all columns.
   const int64_t deep = std::max<int64_t>(1, kMostPacked / size.m / kDepth) * kDepth;
