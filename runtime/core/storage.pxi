@@ -13,7 +13,7 @@ cdef enum:
     LARGEST_IN_SLAB = 9         # 512 bytes: blocks up to that are cut from slabs, which malloc's padding would double
     SLAB_BYTES = 1 << 16
     LARGE_CLASS = 20            # 1 MiB: for blocks from that on, what is kept of them makes room
-    LARGEST_CLASS = 26          # 64 MiB; larger blocks go straight back to the system
+    LARGEST_CLASS = 44          # 64 MiB, as from LARGE_CLASS on there are four to a power of two; larger blocks go straight back to the system
     HUGE_PAGE = 1 << 21         # of x86-64, and of AArch64 with pages of 4 KiB
 
 cdef extern from *:
@@ -68,6 +68,10 @@ cdef FreeBlock* cut_slab(int c) noexcept:
     return pool_lists[c]
 
 
+cdef inline size_t block_bytes(int c) noexcept:
+    return <size_t>1 << c if c <= LARGE_CLASS else <size_t>(5 + (c - LARGE_CLASS - 1) % 4) << (LARGE_CLASS - 2 + (c - LARGE_CLASS - 1) // 4)
+
+
 cdef int make_room(size_t nbytes) noexcept:
     """Returns so many bytes of large blocks that are kept, or all there are, to the system."""
     global pool_bytes
@@ -78,8 +82,8 @@ cdef int make_room(size_t nbytes) noexcept:
         while pool_lists[c] != NULL and given < nbytes:
             block = pool_lists[c]
             pool_lists[c] = block.next
-            pool_bytes -= <size_t>1 << c
-            given += <size_t>1 << c
+            pool_bytes -= block_bytes(c)
+            given += block_bytes(c)
             free(block)
     return 0
 
@@ -96,12 +100,14 @@ cdef inline int size_class(size_t nbytes) noexcept:
     cdef int c = SMALLEST_CLASS
     if nbytes > (<size_t>1 << SMALLEST_CLASS):
         c = mt_highest_bit(nbytes - 1) + 1
+        if c > LARGE_CLASS:
+            c = LARGE_CLASS + 1 + 4 * (c - LARGE_CLASS - 1) + <int>((nbytes - 1) >> (c - 3)) - 4
     return c
 
 
 @cython.final
 cdef class CpuAllocator(Allocator):
-    """64-byte aligned blocks in power-of-two classes. Measured: a pool hit costs 20 ns, posix_memalign 92.
+    """64-byte aligned blocks in classes of size. Measured: a pool hit costs 20 ns, posix_memalign 92.
 
     A large block that is new takes the place of such that are kept: a program needs no more than it had in use at once.
     """
@@ -118,11 +124,11 @@ cdef class CpuAllocator(Allocator):
                 block = cut_slab(c)
             if block != NULL:
                 pool_lists[c] = block.next
-                pool_bytes -= <size_t>1 << c
+                pool_bytes -= block_bytes(c)
                 return block
         if c >= LARGE_CLASS:
             make_room(nbytes)
-        status = posix_memalign(&fresh, ALIGNMENT, <size_t>1 << c) if c <= LARGEST_CLASS else take_pages(&fresh, nbytes)
+        status = posix_memalign(&fresh, ALIGNMENT, block_bytes(c)) if c <= LARGEST_CLASS else take_pages(&fresh, nbytes)
         if status != 0:
             raise OutOfMemoryError(f"can't allocate memory: you tried to allocate {nbytes} bytes on the CPU", nbytes)
         return fresh
@@ -130,12 +136,12 @@ cdef class CpuAllocator(Allocator):
     cdef void release(self, void* pointer, size_t nbytes, int index) noexcept:
         global pool_bytes
         cdef int c = size_class(nbytes)
-        if not MT_POOLED or c > LARGEST_CLASS or (c > LARGEST_IN_SLAB and pool_bytes + (<size_t>1 << c) > POOL_LIMIT):
+        if not MT_POOLED or c > LARGEST_CLASS or (c > LARGEST_IN_SLAB and pool_bytes + block_bytes(c) > POOL_LIMIT):
             free(pointer)
             return
         (<FreeBlock*>pointer).next = pool_lists[c]
         pool_lists[c] = <FreeBlock*>pointer
-        pool_bytes += <size_t>1 << c
+        pool_bytes += block_bytes(c)
 
 
 cdef CpuAllocator cpu_allocator = CpuAllocator()

@@ -353,6 +353,22 @@ def test_memory_that_is_kept_makes_room_for_more(child_env: dict[str, str]) -> N
     subprocess.run([sys.executable, "-c", code], env=child_env, check=True)
 
 
+def test_large_memory_is_not_kept_in_larger_blocks(child_env: dict[str, str]) -> None:
+    """150 MiB that were freed, 3.75 at a time, then as much, 2.25 at a time, which does not lie in the blocks before."""
+    code = (
+        "import mindtorch_v2 as torch\n"
+        "def memory():\n"
+        "    lines = open('/proc/self/status').read().splitlines()\n"
+        "    return next(int(line.split()[1]) for line in lines if line.startswith('VmRSS')) >> 10\n"
+        "started = memory()\n"
+        "larger = [torch.ones(15 << 16) for _ in range(40)]\n"
+        "del larger\n"
+        "smaller = [torch.ones(9 << 16) for _ in range(66)]\n"
+        "assert memory() - started < 180, memory() - started\n"
+    )
+    subprocess.run([sys.executable, "-c", code], env=child_env, check=True)
+
+
 def test_large_memory_begins_with_a_huge_page() -> None:
     """So that the system can give all of it in such, where one costs less than 512 small ones."""
     large = torch.zeros((65 << 20) + 3, dtype=torch.uint8)
