@@ -29,6 +29,7 @@ Call = Callable[[], object]
 Clock = Callable[[], int]  # nanoseconds
 Make = Callable[[Any], Call]  # of a module that is PyTorch, or like it
 TURN = 0.003  # seconds that a turn takes at least
+REST = 0.02  # seconds before a turn of several threads, for those of the turn before to stop looking for work
 PROCESSES, ROUNDS = 5, 3  # of either side, and the turns of each of its processes
 LARGE = 1 << 24
 HIDDEN, INNER, ROWS, WORDS = 768, 3072, 512, 30522  # BERT's, with four sentences of 128 words
@@ -260,6 +261,9 @@ def serve(module: str, threads: int) -> None:
             call()
             once = max(_timed(call, 1, clock), 1e-7)
             ready = name, call, max(1, min(10_000, round(TURN / once)))
+        if threads > 1:
+            time.sleep(REST)
+            _timed(*ready[1:], clock)  # wakes the threads, and gives them a core each
         print(_timed(*ready[1:], clock), flush=True)
 
 

@@ -354,7 +354,7 @@ def test_memory_that_is_kept_makes_room_for_more(child_env: dict[str, str]) -> N
 
 
 def test_large_memory_is_not_kept_in_larger_blocks(child_env: dict[str, str]) -> None:
-    """150 MiB that were freed, 3.75 at a time, then as much, 2.25 at a time, which does not lie in the blocks before."""
+    """150 MiB that were freed, 3.75 at a time, then as much, 2.25 at a time, which does not lie in those blocks."""
     code = (
         "import mindtorch_v2 as torch\n"
         "def memory():\n"

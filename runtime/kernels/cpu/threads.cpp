@@ -102,6 +102,7 @@ class Pool {
     round_.fetch_add(1);
     if (sleepers_.load() > 0) {  // or the sleeper sees the round
       std::lock_guard<std::mutex> guard(mutex_);
+      leave_core(sched_getcpu());
       wake_.notify_all();
     }
     mine = job;
@@ -152,15 +153,46 @@ class Pool {
     }
   }
 
+  // A thread that sleeps, on its stack, and the cores that it may run on.
+  struct Sleeper {
+    pthread_t thread;
+    Sleeper* next;
+    cpu_set_t allowed;
+    bool moved = false;
+  };
+
   void sleep(uint64_t seen) {
-    std::unique_lock<std::mutex> guard(mutex_);
-    sleepers_.fetch_add(1);
-    wake_.wait(guard, [&] { return round_.load() != seen; });
-    sleepers_.fetch_sub(1);
+    Sleeper self{pthread_self(), nullptr, {}};
+    pthread_getaffinity_np(self.thread, sizeof self.allowed, &self.allowed);
+    {
+      std::unique_lock<std::mutex> guard(mutex_);
+      self.next = asleep_;
+      asleep_ = &self;
+      sleepers_.fetch_add(1);
+      wake_.wait(guard, [&] { return round_.load() != seen; });
+      sleepers_.fetch_sub(1);
+      Sleeper** link = &asleep_;
+      while (*link != &self) link = &(*link)->next;
+      *link = self.next;
+    }
+    if (self.moved) pthread_setaffinity_np(self.thread, sizeof self.allowed, &self.allowed);
+  }
+
+  // A thread that is woken on its caller's core waits there for the caller to end its own part, some milliseconds long, while another core has
+  // nothing to do. Systems do that: a core of a virtual machine that has halted counts as taken. So until they are awake threads may run on any
+  // other core. Needs the lock.
+  void leave_core(int core) {
+    for (Sleeper* each = asleep_; each != nullptr; each = each->next) {
+      if (each->moved) continue;
+      cpu_set_t others = each->allowed;
+      CPU_CLR(core, &others);
+      each->moved = CPU_COUNT(&others) > 0 && pthread_setaffinity_np(each->thread, sizeof others, &others) == 0;
+    }
   }
 
   std::mutex callers_, mutex_;
   std::condition_variable wake_, done_;
+  Sleeper* asleep_ = nullptr;
   std::atomic<uint64_t> round_{0};
   std::atomic<int> busy_{0}, places_{0}, sleepers_{0};
   std::atomic<bool> waiting_{false};
