@@ -52,6 +52,18 @@ on_first_use(
             aten::threshold:f
             aten::threshold_:f
         """,
+        "activation_gradients": """
+            aten::_prelu_kernel:f
+            aten::_prelu_kernel_backward:f
+            aten::glu_backward:f
+            aten::hardshrink_backward:f
+            aten::hardsigmoid_backward:f
+            aten::hardtanh_backward:f
+            aten::log_sigmoid_backward:f
+            aten::log_sigmoid_forward:f
+            aten::softplus_backward:f
+            aten::softshrink_backward:f
+        """,
         "amp": """
             aten::_amp_foreach_non_finite_check_and_unscale_:f
             aten::_amp_update_scale_:f
@@ -393,7 +405,9 @@ on_first_use(
             aten::margin_ranking_loss:f
             aten::mse_loss_backward:f
             aten::multi_margin_loss:f
+            aten::multi_margin_loss_backward:f
             aten::multilabel_margin_loss:f
+            aten::multilabel_margin_loss_backward:f
             aten::multilabel_margin_loss_forward:f
             aten::poisson_nll_loss:f
             aten::smooth_l1_loss:f
@@ -696,6 +710,8 @@ on_first_use(
             aten::gru_cell:f
             aten::lstm:f
             aten::lstm_cell:f
+            aten::mkldnn_rnn_layer:f
+            aten::mkldnn_rnn_layer_backward:f
             aten::rnn_relu:f
             aten::rnn_relu_cell:f
             aten::rnn_tanh:f
@@ -870,6 +886,7 @@ on_first_use(
             aten::special_zeta:f
         """,
         "statistics": """
+            aten::_weight_norm:f
             aten::aminmax:fm
             aten::bincount:fm
             aten::cdist:f
@@ -884,6 +901,7 @@ on_first_use(
             aten::nanmean:fm
             aten::nanquantile:fm
             aten::nansum:fm
+            aten::norm:f
             aten::quantile:fm
             aten::renorm:fm
             aten::renorm_:m

@@ -251,11 +251,7 @@ def _hardtanh_default(op, self, min_val, max_val):
 
     @op.gradient
     def _(grad):
-        return {
-            self: torch.ops.aten.where(
-                torch.ops.aten.logical_or(self <= min_val, self >= max_val), torch.ops.aten.zeros_like(grad), grad
-            )
-        }
+        return {self: torch.ops.aten.hardtanh_backward(grad, self, min_val, max_val)}
 
 
 @_lib.operator(
@@ -305,11 +301,7 @@ def _hardsigmoid_default(op, self):
 
     @op.gradient
     def _(grad):
-        return {
-            self: torch.ops.aten.where(
-                torch.ops.aten.logical_and(self > -3, self < 3), grad / 6, torch.ops.aten.zeros_like(grad)
-            )
-        }
+        return {self: torch.ops.aten.hardsigmoid_backward(grad, self)}
 
 
 @_lib.operator("hardsigmoid_(Tensor(a!) self) -> Tensor(a!)", tags="pointwise", overlap_check=("Internal", "Partial"))
@@ -400,7 +392,7 @@ def _softplus_default(op, self, beta, threshold):
 
     @op.gradient
     def _(grad):
-        return {self: torch.ops.aten.where(self * beta > threshold, grad, grad * torch.ops.aten.sigmoid(self * beta))}
+        return {self: torch.ops.aten.softplus_backward(grad, self, beta, threshold)}
 
 
 @_lib.operator(
@@ -473,6 +465,10 @@ def _hardshrink_default(op, self, lambd):
     """x where its magnitude is above lambd, else 0."""
     op.returns(torch.ops.aten.where(self.abs() <= lambd, torch.ops.aten.zeros_like(self), self))
 
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.hardshrink_backward(grad, self, lambd)}
+
 
 @_lib.operator(
     "hardshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!)",
@@ -493,6 +489,10 @@ def _softshrink_default(op, self, lambd):
     op.returns(
         torch.ops.aten.where(self > lambd, self - lambd, torch.ops.aten.where(self < -lambd, self + lambd, self * 0))
     )
+
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.softshrink_backward(grad, self, lambd)}
 
 
 @_lib.operator(

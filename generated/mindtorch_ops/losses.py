@@ -23,7 +23,9 @@ __all__ = [
     "margin_ranking_loss",
     "mse_loss_backward",
     "multi_margin_loss",
+    "multi_margin_loss_backward",
     "multilabel_margin_loss",
+    "multilabel_margin_loss_backward",
     "multilabel_margin_loss_forward",
     "poisson_nll_loss",
     "smooth_l1_loss",
@@ -198,6 +200,15 @@ def _multi_margin_loss_out(op):
     op.not_implemented()
 
 
+@_lib.operator(
+    "multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, Tensor? "
+    "weight=None, int reduction=Mean) -> Tensor"
+)
+def multi_margin_loss_backward(op):
+    """The gradient of `multi_margin_loss`."""
+    op.python("mindtorch_v2.kernels.losses:multi_margin_slope", device="any")
+
+
 @_lib.operator("multilabel_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor")
 def _multilabel_margin_loss_default(op):
     """The sum of max(0, 1 - a target's score + another class's) over all such pairs, over the classes; reduced."""
@@ -221,6 +232,15 @@ def _multilabel_margin_loss_out(op):
 def multilabel_margin_loss_forward(op):
     """As `multilabel_margin_loss`; and 1 where a class is a target, else 0."""
     op.python("mindtorch_v2.kernels.losses:multilabel_margin_loss_forward", device="any")
+
+
+@_lib.operator(
+    "multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor is_target) "
+    "-> Tensor"
+)
+def multilabel_margin_loss_backward(op):
+    """The gradient of `multilabel_margin_loss`."""
+    op.python("mindtorch_v2.kernels.losses:multilabel_margin_slope", device="any")
 
 
 @_lib.operator(

@@ -23,7 +23,9 @@ __all__ = [
     "margin_ranking_loss",
     "mse_loss_backward",
     "multi_margin_loss",
+    "multi_margin_loss_backward",
     "multilabel_margin_loss",
+    "multilabel_margin_loss_backward",
     "multilabel_margin_loss_forward",
     "poisson_nll_loss",
     "smooth_l1_loss",
@@ -223,6 +225,21 @@ class _MultiMarginLoss(_MultiMarginLossOverloads):
 
 multi_margin_loss: _MultiMarginLoss
 
+class _MultiMarginLossBackward(OpOverload):
+    def __call__(
+        op,
+        grad_output: Tensor,
+        self: Tensor,
+        target: Tensor,
+        p: float,
+        margin: float,
+        weight: Tensor | None = None,
+        reduction: int = ...,
+    ) -> Tensor:
+        """The gradient of `multi_margin_loss`."""
+
+multi_margin_loss_backward: _MultiMarginLossBackward
+
 class _MultilabelMarginLossDefault(OpOverload):
     def __call__(op, self: Tensor, target: Tensor, reduction: int = ...) -> Tensor: ...
 
@@ -248,6 +265,12 @@ class _MultilabelMarginLossForward(OpOverload):
         """As `multilabel_margin_loss`; and 1 where a class is a target, else 0."""
 
 multilabel_margin_loss_forward: _MultilabelMarginLossForward
+
+class _MultilabelMarginLossBackward(OpOverload):
+    def __call__(op, grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, is_target: Tensor) -> Tensor:
+        """The gradient of `multilabel_margin_loss`."""
+
+multilabel_margin_loss_backward: _MultilabelMarginLossBackward
 
 class _PoissonNllLoss(OpOverload):
     def __call__(

@@ -7,7 +7,18 @@ from __future__ import annotations
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
 
-__all__ = ["gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell"]
+__all__ = [
+    "gru",
+    "gru_cell",
+    "lstm",
+    "lstm_cell",
+    "mkldnn_rnn_layer",
+    "mkldnn_rnn_layer_backward",
+    "rnn_relu",
+    "rnn_relu_cell",
+    "rnn_tanh",
+    "rnn_tanh_cell",
+]
 
 _lib = Library("aten", "FRAGMENT")
 
@@ -115,6 +126,30 @@ def rnn_tanh_cell(op):
 def rnn_relu_cell(op):
     """The state after a step."""
     op.python("mindtorch_v2.kernels.recurrence:rnn_relu_cell", device="any")
+
+
+@_lib.operator(
+    "mkldnn_rnn_layer(Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, Tensor weight3, Tensor hx_, "
+    "Tensor cx_, bool reverse, int[] batch_sizes, int mode, int hidden_size, int num_layers, bool has_biases, bool "
+    "bidirectional, bool batch_first, bool train) -> (Tensor, Tensor, Tensor, Tensor)"
+)
+def mkldnn_rnn_layer(op):
+    """A layer of `lstm` along a sequence, or against it: outputs, the last state and memory, and an empty
+    workspace.
+    """
+    op.python("mindtorch_v2.kernels.recurrence_layers:rnn_layer", device="any")
+
+
+@_lib.operator(
+    "mkldnn_rnn_layer_backward(Tensor input, Tensor weight1, Tensor weight2, Tensor weight3, Tensor weight4, Tensor "
+    "hx_, Tensor cx_tmp, Tensor output, Tensor hy_, Tensor cy_, Tensor? grad_output, Tensor? grad_hy, Tensor? "
+    "grad_cy, bool reverse, int mode, int hidden_size, int num_layers, bool has_biases, bool train, bool "
+    "bidirectional, int[] batch_sizes, bool batch_first, Tensor workspace) -> (Tensor, Tensor, Tensor, Tensor, "
+    "Tensor, Tensor, Tensor)"
+)
+def mkldnn_rnn_layer_backward(op):
+    """The gradients of `mkldnn_rnn_layer`'s input, weights, state and memory."""
+    op.python("mindtorch_v2.kernels.recurrence_layers:rnn_layer_backward", device="any")
 
 
 lstm = torch.ops.aten.lstm

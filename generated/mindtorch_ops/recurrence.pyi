@@ -6,7 +6,18 @@ from typing import overload
 from mindtorch_v2 import Tensor
 from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 
-__all__ = ["gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell"]
+__all__ = [
+    "gru",
+    "gru_cell",
+    "lstm",
+    "lstm_cell",
+    "mkldnn_rnn_layer",
+    "mkldnn_rnn_layer_backward",
+    "rnn_relu",
+    "rnn_relu_cell",
+    "rnn_tanh",
+    "rnn_tanh_cell",
+]
 
 class _LstmInput(OpOverload):
     def __call__(
@@ -319,3 +330,60 @@ class _RnnReluCell(OpOverload):
         """The state after a step."""
 
 rnn_relu_cell: _RnnReluCell
+
+class _MkldnnRnnLayer(OpOverload):
+    def __call__(
+        self,
+        input: Tensor,
+        weight0: Tensor,
+        weight1: Tensor,
+        weight2: Tensor,
+        weight3: Tensor,
+        hx_: Tensor,
+        cx_: Tensor,
+        reverse: bool,
+        batch_sizes: Sequence[int],
+        mode: int,
+        hidden_size: int,
+        num_layers: int,
+        has_biases: bool,
+        bidirectional: bool,
+        batch_first: bool,
+        train: bool,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """A layer of `lstm` along a sequence, or against it: outputs, the last state and memory, and an empty
+        workspace.
+        """
+
+mkldnn_rnn_layer: _MkldnnRnnLayer
+
+class _MkldnnRnnLayerBackward(OpOverload):
+    def __call__(
+        self,
+        input: Tensor,
+        weight1: Tensor,
+        weight2: Tensor,
+        weight3: Tensor,
+        weight4: Tensor,
+        hx_: Tensor,
+        cx_tmp: Tensor,
+        output: Tensor,
+        hy_: Tensor,
+        cy_: Tensor,
+        grad_output: Tensor | None,
+        grad_hy: Tensor | None,
+        grad_cy: Tensor | None,
+        reverse: bool,
+        mode: int,
+        hidden_size: int,
+        num_layers: int,
+        has_biases: bool,
+        train: bool,
+        bidirectional: bool,
+        batch_sizes: Sequence[int],
+        batch_first: bool,
+        workspace: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """The gradients of `mkldnn_rnn_layer`'s input, weights, state and memory."""
+
+mkldnn_rnn_layer_backward: _MkldnnRnnLayerBackward

@@ -10,6 +10,7 @@ from mindtorch_v2.library.definitions import desc, dim_bits, empty, i64, none_of
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
+    "_weight_norm",
     "aminmax",
     "bincount",
     "cdist",
@@ -24,6 +25,7 @@ __all__ = [
     "nanmean",
     "nanquantile",
     "nansum",
+    "norm",
     "quantile",
     "renorm",
     "renorm_",
@@ -377,6 +379,38 @@ def _linalg_vector_norm_out(op):
     op.not_implemented()
 
 
+@_lib.operator("norm.Scalar(Tensor self, Scalar p=2) -> Tensor")
+def _norm_scalar(op, self, p):
+    """The p-norm of all elements."""
+    op.returns(torch.ops.aten.linalg_vector_norm(self, p))
+
+
+@_lib.operator("norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor")
+def _norm_scalaropt_dim(op, self, p, dim, keepdim):
+    """The p-norm over dimensions; 2 where there is no p."""
+    op.returns(torch.ops.aten.linalg_vector_norm(self, 2 if p is None else p, dim, keepdim))
+
+
+@_lib.operator("norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor")
+def _norm_scalaropt_dtype(op, self, p, dtype):
+    """The p-norm of all elements, in another dtype."""
+    op.returns(torch.ops.aten.linalg_vector_norm(self, 2 if p is None else p, dtype=dtype))
+
+
+@_lib.operator(
+    "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor"
+)
+def _norm_scalaropt_dim_dtype(op, self, p, dim, keepdim, dtype):
+    """The p-norm over dimensions, in another dtype."""
+    op.returns(torch.ops.aten.linalg_vector_norm(self, 2 if p is None else p, dim, keepdim, dtype=dtype))
+
+
+@_lib.operator("_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor")
+def _weight_norm(op):
+    """v over its norm along a dimension, times g."""
+    op.python("mindtorch_v2.kernels.statistics:weight_norm", device="any")
+
+
 @_lib.operator("dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", variants=("function", "method"))
 def _dist_default(op):
     """The p-norm of the difference."""
@@ -547,6 +581,7 @@ var_mean = torch.ops.aten.var_mean
 quantile = torch.ops.aten.quantile
 nanquantile = torch.ops.aten.nanquantile
 linalg_vector_norm = torch.ops.aten.linalg_vector_norm
+norm = torch.ops.aten.norm
 dist = torch.ops.aten.dist
 renorm = torch.ops.aten.renorm
 bincount = torch.ops.aten.bincount

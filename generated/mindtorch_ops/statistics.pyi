@@ -9,6 +9,7 @@ from mindtorch_v2 import Tensor
 from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 
 __all__ = [
+    "_weight_norm",
     "aminmax",
     "bincount",
     "cdist",
@@ -23,6 +24,7 @@ __all__ = [
     "nanmean",
     "nanquantile",
     "nansum",
+    "norm",
     "quantile",
     "renorm",
     "renorm_",
@@ -578,6 +580,50 @@ class _LinalgVectorNorm(_LinalgVectorNormOverloads):
         """The out variant of ``linalg_vector_norm``."""
 
 linalg_vector_norm: _LinalgVectorNorm
+
+class _NormScalar(OpOverload):
+    def __call__(op, self: Tensor, p: float = 2) -> Tensor: ...
+
+class _NormScalarOptDim(OpOverload):
+    def __call__(op, self: Tensor, p: float | None, dim: int | Sequence[int], keepdim: bool = False) -> Tensor: ...
+
+class _NormScalarOptDtype(OpOverload):
+    def __call__(op, self: Tensor, p: float | None, *, dtype: torch.dtype) -> Tensor: ...
+
+class _NormScalarOptDimDtype(OpOverload):
+    def __call__(
+        op, self: Tensor, p: float | None, dim: int | Sequence[int], keepdim: bool, *, dtype: torch.dtype
+    ) -> Tensor: ...
+
+class _NormOverloads(OpOverloadPacket):
+    Scalar: _NormScalar
+    ScalarOpt_dim: _NormScalarOptDim
+    ScalarOpt_dtype: _NormScalarOptDtype
+    ScalarOpt_dim_dtype: _NormScalarOptDimDtype
+
+class _Norm(_NormOverloads):
+    @overload
+    def __call__(op, self: Tensor, p: float = 2) -> Tensor:
+        """The p-norm of all elements."""
+    @overload
+    def __call__(op, self: Tensor, p: float | None, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
+        """The p-norm over dimensions; 2 where there is no p."""
+    @overload
+    def __call__(op, self: Tensor, p: float | None, *, dtype: torch.dtype) -> Tensor:
+        """The p-norm of all elements, in another dtype."""
+    @overload
+    def __call__(
+        op, self: Tensor, p: float | None, dim: int | Sequence[int], keepdim: bool, *, dtype: torch.dtype
+    ) -> Tensor:
+        """The p-norm over dimensions, in another dtype."""
+
+norm: _Norm
+
+class _WeightNorm(OpOverload):
+    def __call__(self, v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+        """v over its norm along a dimension, times g."""
+
+_weight_norm: _WeightNorm
 
 class _DistDefault(OpOverload):
     def __call__(op, self: Tensor, other: Tensor, p: float = 2) -> Tensor: ...

@@ -14,11 +14,16 @@ __all__ = [
     "gelu_backward_backward",
     "gelu_backward_setup",
     "glu",
+    "glu_backward",
     "hardswish",
     "hardswish_backward",
+    "log_sigmoid_backward",
+    "log_sigmoid_forward",
     "mish",
     "mish_backward",
     "prelu",
+    "prelu_backward",
+    "softplus_backward",
     "threshold_",
 ]
 
@@ -59,6 +64,13 @@ def mish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     return result
 
 
+def softplus_backward(grad_output: Tensor, self: Tensor, beta: float, threshold: float) -> Tensor:
+    """The gradient of `softplus`: as it is above the threshold."""
+    grad, x = _wide(grad_output), _wide(self) * beta
+    result: Tensor = ops.aten.where(x > threshold, grad, grad * x.sigmoid()).to(self.dtype)
+    return result
+
+
 def threshold_(self: Tensor, threshold: float, value: float) -> Tensor:
     """Puts a number where x is not above a threshold: of elements in one place, all the same one."""
     once = written_once(self)
@@ -96,15 +108,45 @@ def _by_tanh(x: Any) -> Any:
     return (1 - t * t) * (slope + 3 * k * c * x * x - x * t * slope * slope)
 
 
-def glu(self: Tensor, dim: int = -1) -> Tensor:
-    """The first half along a dimension times the sigmoid of the second."""
+def _halves(self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """Both halves along a dimension. Raises RuntimeError where there are none."""
     if not self.dim():
         raise RuntimeError("glu does not support 0-dimensional tensors")
     d = wrap_dim(dim, self.dim())
     if self.shape[d] % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {d} is size {self.shape[d]}")
     half = self.shape[d] // 2
-    result: Tensor = self.narrow(d, 0, half) * self.narrow(d, half, half).sigmoid()
+    return self.narrow(d, 0, half), self.narrow(d, half, half)
+
+
+def glu(self: Tensor, dim: int = -1) -> Tensor:
+    """The first half along a dimension times the sigmoid of the second."""
+    first, second = _halves(self, dim)
+    result: Tensor = first * second.sigmoid()
+    return result
+
+
+def glu_backward(grad_output: Tensor, self: Tensor, dim: int) -> Tensor:
+    """The gradient of `glu`."""
+    first, second = _halves(_wide(self), dim)
+    grad, gate = _wide(grad_output), second.sigmoid()
+    result: Tensor = ops.aten.cat([grad * gate, grad * first * gate * (1 - gate)], dim).to(self.dtype)
+    return result
+
+
+def log_sigmoid_forward(self: Tensor) -> tuple[Tensor, Tensor]:
+    """log(sigmoid(x)), and exp(-|x|)."""
+    x = _wide(self)
+    buffer = (-x.abs()).exp()
+    return (x.clamp_max(0) - buffer.log1p()).to(self.dtype), buffer.to(self.dtype)
+
+
+def log_sigmoid_backward(grad_output: Tensor, self: Tensor, buffer: Tensor) -> Tensor:
+    """The gradient of `log_sigmoid`: of an empty buffer exp(-|x|) is computed again."""
+    grad, x = _wide(grad_output), _wide(self)
+    small = _wide(buffer) if buffer.numel() == x.numel() else (-x.abs()).exp()
+    ratio = small / (1 + small)  # sigmoid(-|x|)
+    result: Tensor = (grad * ops.aten.where(x < 0, 1 - ratio, ratio)).to(self.dtype)
     return result
 
 
@@ -128,5 +170,12 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
         weight = weight.reshape([-1 if d == 1 else 1 for d in range(self.dim())])
     elif weight.dim() > self.dim():
         weight = weight.reshape(())
-    result: Tensor = ops.aten.where(self > 0, self, weight * self)
+    result: Tensor = ops.aten._prelu_kernel(self, weight)
     return result
+
+
+def prelu_backward(grad_output: Tensor, self: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients of `_prelu_kernel`: of x, and of the weight, one for each x."""
+    zeros = ops.aten.zeros_like(grad_output)
+    inside = self > 0
+    return ops.aten.where(inside, grad_output, weight * grad_output), ops.aten.where(inside, zeros, self * grad_output)

@@ -168,15 +168,8 @@ def _class_rows(name: str, self: Tensor, target: Tensor) -> tuple[Tensor, Tensor
     return self.reshape((-1 if self.dim() < 2 else self.shape[0], max(self.shape[-1:] or (1,)))), target
 
 
-def multi_margin_loss(
-    self: Tensor,
-    target: Tensor,
-    p: float = 1,
-    margin: float = 1,
-    weight: Tensor | None = None,
-    reduction: int = MEAN,
-) -> Tensor:
-    """The mean over other classes of max(0, margin - the target's score + theirs) ** p, times the target's weight."""
+def _margins(self: Tensor, target: Tensor, p: float, weight: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Scores as (rows, classes), targets as (rows, 1). Raises RuntimeError for what `multi_margin_loss` refuses."""
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
     scores, labels = _class_rows("multi_margin_loss", self, target)
@@ -188,14 +181,48 @@ def multi_margin_loss(
     labels = labels.reshape((-1, 1))
     if labels.numel() and labels.device.type != "meta" and not bool(((labels >= 0) & (labels < classes)).all().item()):
         raise RuntimeError("target out of range")
+    return scores, labels
+
+
+def multi_margin_loss(
+    self: Tensor,
+    target: Tensor,
+    p: float = 1,
+    margin: float = 1,
+    weight: Tensor | None = None,
+    reduction: int = MEAN,
+) -> Tensor:
+    """The mean over other classes of max(0, margin - the target's score + theirs) ** p, times the target's weight."""
+    scores, labels = _margins(self, target, p, weight)
     apart = (scores - scores.gather(1, labels) + margin).clamp_min(0)
     each = apart if p == 1 else apart * apart
     if weight is not None:
         each = each * weight.reshape((-1,)).index_select(0, labels.reshape((-1,))).unsqueeze(1)
-    losses = each.scatter(1, labels, 0.0).sum(1) / classes
+    losses = each.scatter(1, labels, 0.0).sum(1) / scores.shape[1]
     return reduced(
         losses.reshape(()) if self.dim() == 0 or (self.dim() == 1 and target.dim() == 0) else losses, reduction
     )
+
+
+def multi_margin_slope(
+    grad_output: Tensor,
+    self: Tensor,
+    target: Tensor,
+    p: float,
+    margin: float,
+    weight: Tensor | None = None,
+    reduction: int = MEAN,
+) -> Tensor:
+    """The gradient of `multi_margin_loss`."""
+    scores, labels = _margins(self, target, p, weight)
+    apart = scores - scores.gather(1, labels) + margin
+    each = (apart > 0).to(scores.dtype) if p == 1 else apart.clamp_min(0) * 2
+    if weight is not None:
+        each = each * weight.reshape((-1,)).index_select(0, labels.reshape((-1,))).unsqueeze(1)
+    each = each.scatter(1, labels, 0.0) / scores.shape[1]
+    each = each.scatter(1, labels, -each.sum(1, keepdim=True))
+    result: Tensor = (each * share(grad_output, labels, reduction).reshape((-1, 1))).reshape(self.shape)
+    return result
 
 
 def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
@@ -226,6 +253,22 @@ def multilabel_margin_loss_forward(self: Tensor, target: Tensor, reduction: int)
     if self.dim() < 2:
         losses = losses.reshape(())
     return reduced(losses, reduction), is_target.reshape(target.shape)
+
+
+def multilabel_margin_slope(
+    grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, is_target: Tensor
+) -> Tensor:
+    """The gradient of `multilabel_margin_loss`: for each pair that counts, 1 over the classes more, and less."""
+    scores, _ = _class_rows("multilabel_margin_loss", self, target)
+    labels, others = target.reshape(scores.shape), 1 - is_target.reshape(scores.shape)
+    there = (labels >= 0).to(_I64).cumprod(1)
+    safe = labels.clamp_min(0) * there
+    counts = (1 - scores.gather(1, safe).unsqueeze(2) + scores.unsqueeze(1) > 0).to(scores.dtype)
+    counts = counts * there.to(scores.dtype).unsqueeze(2) * others.unsqueeze(1)
+    each = counts.sum(1).scatter_add(1, safe, -counts.sum(2)) / scores.shape[1]
+    rows = scores.select(1, 0)
+    result: Tensor = (each * share(grad_output, rows, reduction).reshape((-1, 1))).reshape(self.shape)
+    return result
 
 
 # ---------------------------------------------------------------- likelihoods

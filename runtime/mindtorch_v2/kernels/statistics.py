@@ -545,3 +545,10 @@ def histogram_of(
     weights = None if weight is None else as_array(weight).reshape(-1)
     found, _ = np.histogram(as_array(self).reshape(-1), as_array(bins), weights=weights, density=density)
     return as_tensor(found, self.dtype), bins.clone()
+
+
+def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    """``v`` over its norm of each index of a dimension, or of all of it for -1, times ``g``."""
+    kept = [d for d in range(v.dim()) if d != dim]
+    result: Tensor = v * (g / ops.aten.linalg_vector_norm(v, 2, kept, dim != -1))
+    return result
