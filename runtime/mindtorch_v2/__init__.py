@@ -173,6 +173,7 @@ _LAZY = frozenset(
         "torch_version",
         "types",
         "utils",
+        "xpu",
     ]
 )
 _LAZY_NAMES = {

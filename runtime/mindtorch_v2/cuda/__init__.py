@@ -45,6 +45,7 @@ __all__ = [
     "ipc_collect",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
     "is_tf32_supported",
     "manual_seed",
@@ -192,6 +193,11 @@ class Event:
         self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
     ) -> None:
         raise RuntimeError("torch.cuda.Event requires CUDA support")
+
+
+def is_current_stream_capturing() -> bool:
+    """Whether a graph is being captured."""
+    return False
 
 
 class CUDAGraph:

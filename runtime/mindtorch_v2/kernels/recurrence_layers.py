@@ -93,8 +93,9 @@ def rnn_layer_backward(
 
     def layer(*tensors: Any) -> tuple[Tensor, ...]:
         options = (batch_sizes, mode, hidden_size, num_layers, has_biases, bidirectional, batch_first, train)
-        return rnn_layer(*tensors, reverse, *options)[:3]
+        given: list[Any] = [*tensors, reverse, *options]
+        return rnn_layer(*given)[:3]
 
     inputs = (input, weight1, weight2, weight3, weight4, hx_, cx_tmp)
-    found = gradients(layer, inputs, (grad_output, grad_hy, grad_cy))
-    return tuple(ops.aten.zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True))
+    grads = gradients(layer, inputs, (grad_output, grad_hy, grad_cy))
+    return tuple(ops.aten.zeros_like(x) if g is None else g for g, x in zip(grads, inputs, strict=True))

@@ -14,6 +14,7 @@ from . import (
     grad,
     init,
     lazy,
+    loss,
     losses,
     modules,
     norms,
@@ -63,6 +64,28 @@ from .uninitialized import UninitializedBuffer, UninitializedParameter
 
 # Imported when first used: who trains in one process needs no other.
 _LAZY_NAMES = ("DataParallel", "parallel")
+# What libraries derive from, or ask an object for, by PyTorch's inner names: in the files of ``torch.nn.modules``, for
+# all of which this package stands.
+_BASES = {
+    "LazyModuleMixin": lazy.LazyModuleMixin,
+    "NonDynamicallyQuantizableLinear": transformer.NonDynamicallyQuantizableLinear,
+    "_AdaptiveAvgPoolNd": pools._AdaptiveAvgPool,
+    "_AdaptiveMaxPoolNd": pools._AdaptiveMaxPool,
+    "_AvgPoolNd": pools._AvgPool,
+    "_BatchNorm": norms._BatchNorm,
+    "_CircularPadNd": spatial._CircularPad,
+    "_ConstantPadNd": spatial._ConstantPad,
+    "_ConvNd": convolutions._Convolution,
+    "_ConvTransposeNd": convolutions._ConvTranspose,
+    "_DropoutNd": Dropout,
+    "_InstanceNorm": norms._InstanceNorm,
+    "_LPPoolNd": pools._LPPool,
+    "_Loss": loss.ReducedLoss,
+    "_MaxPoolNd": pools._MaxPool,
+    "_MaxUnpoolNd": pools._MaxUnpool,
+    "_NormBase": norms._Running,
+    "_WeightedLoss": loss.WeightedLoss,
+}
 __all__ = [
     "GELU",
     "AdaptiveLogSoftmaxWithLoss",
@@ -118,6 +141,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _BASES:
+        return _BASES[name]
     if name not in _LAZY_NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     parallel = importlib.import_module(f"{__name__}.parallel")

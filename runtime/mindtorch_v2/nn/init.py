@@ -105,16 +105,23 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * field, tensor.shape[0] * field
 
 
+_calculate_fan_in_and_fan_out = _fans  # PyTorch's name, which libraries import
+
+
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+    """One of both: "fan_in" or "fan_out". Raises ValueError for another mode."""
+    chosen = str(mode).lower()
+    if chosen not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    return _fans(tensor)[0 if chosen == "fan_in" else 1]
+
+
 def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
     """The standard deviation; None for a tensor without elements, which stays as it is, with a warning."""
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=user_stacklevel())
         return None
-    chosen = str(mode).lower()
-    if chosen not in ("fan_in", "fan_out"):
-        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
-    fan = _fans(tensor)[0 if chosen == "fan_in" else 1]
-    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+    return calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
 
 
 @names_wrong_types

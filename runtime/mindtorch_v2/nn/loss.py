@@ -6,7 +6,7 @@ from .._core import Tensor
 from . import _reduction, functional
 from .module import Module
 
-__all__ = ["CrossEntropyLoss", "L1Loss", "MSELoss", "NLLLoss", "ReducedLoss"]
+__all__ = ["CrossEntropyLoss", "L1Loss", "MSELoss", "NLLLoss", "ReducedLoss", "WeightedLoss"]
 
 
 class ReducedLoss(Module):
@@ -35,10 +35,24 @@ class L1Loss(ReducedLoss):
         return functional.l1_loss(input, target, reduction=self.reduction)
 
 
-class NLLLoss(ReducedLoss):
-    """Minus the log-probability of each target class."""
+class WeightedLoss(ReducedLoss):
+    """What losses share that weigh classes, or elements: the weights, a buffer."""
 
     weight: Tensor | None
+
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+
+
+class NLLLoss(WeightedLoss):
+    """Minus the log-probability of each target class."""
 
     def __init__(
         self,
@@ -48,8 +62,7 @@ class NLLLoss(ReducedLoss):
         reduce: bool | None = None,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
+        super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:

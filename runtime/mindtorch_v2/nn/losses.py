@@ -10,7 +10,7 @@ from .._core import Tensor
 from . import functional
 from ._linear_cross_entropy import LinearCrossEntropyOptions
 from .layers import Linear
-from .loss import NLLLoss, ReducedLoss
+from .loss import NLLLoss, ReducedLoss, WeightedLoss
 from .module import Module
 
 __all__ = [
@@ -75,13 +75,11 @@ class SoftMarginLoss(ReducedLoss):
         return functional.soft_margin_loss(input, target, reduction=self.reduction)
 
 
-class LinearCrossEntropyLoss(ReducedLoss):
+class LinearCrossEntropyLoss(WeightedLoss):
     """Cross entropy of what a linear layer of its own makes of the input (Linear's ``weight`` and ``bias``).
 
     ``out_features`` are the dimensions of a loss of several; ``options`` compute some rows at a time.
     """
-
-    weight: Tensor | None
 
     def __init__(
         self,
@@ -102,8 +100,7 @@ class LinearCrossEntropyLoss(ReducedLoss):
             raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
         if not 0 <= label_smoothing <= 1:
             raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
-        super().__init__(reduction=reduction)
-        self.register_buffer("weight", weight)
+        super().__init__(weight, reduction=reduction)
         self.num_classes, self.out_features, self.ignore_index = num_classes, out_features, ignore_index
         self.label_smoothing, self.options = label_smoothing, options
         rows = math.prod(out_features, start=num_classes)
@@ -182,21 +179,7 @@ class GaussianNLLLoss(ReducedLoss):
 
 
 # ---------------------------------------------------------------- probabilities
-class _Weighted(ReducedLoss):
-    weight: Tensor | None
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: _Flag = None,
-        reduce: _Flag = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
-
-
-class BCELoss(_Weighted):
+class BCELoss(WeightedLoss):
     """Cross entropy of probabilities with targets between 0 and 1."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -204,9 +187,10 @@ class BCELoss(_Weighted):
         return functional.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
-class BCEWithLogitsLoss(_Weighted):
+class BCEWithLogitsLoss(ReducedLoss):
     """`BCELoss` of the sigmoid, exact for large numbers; ``pos_weight`` weighs positive targets."""
 
+    weight: Tensor | None
     pos_weight: Tensor | None
 
     def __init__(
@@ -217,7 +201,8 @@ class BCEWithLogitsLoss(_Weighted):
         reduction: str = "mean",
         pos_weight: Tensor | None = None,
     ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -227,7 +212,7 @@ class BCEWithLogitsLoss(_Weighted):
         )
 
 
-class MultiLabelSoftMarginLoss(_Weighted):
+class MultiLabelSoftMarginLoss(WeightedLoss):
     """`BCEWithLogitsLoss`, the mean over classes."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -301,7 +286,7 @@ class MultiLabelMarginLoss(ReducedLoss):
         return functional.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
-class MultiMarginLoss(_Weighted):
+class MultiMarginLoss(WeightedLoss):
     """What scores of other classes lack of being ``margin`` below the target's, to the power of ``p`` (1 or 2)."""
 
     def __init__(

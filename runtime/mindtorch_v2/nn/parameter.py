@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from .. import _core
@@ -67,3 +68,10 @@ class UninitializedTensorMixin:
 def is_lazy(param: Any) -> bool:
     """Whether a parameter or buffer waits for its shape."""
     return isinstance(param, UninitializedTensorMixin)
+
+
+def __getattr__(name: str) -> Any:
+    """PyTorch's place of parameters and buffers without a shape, which stand on those that have one."""
+    if name not in ("UninitializedBuffer", "UninitializedParameter"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module("..uninitialized", __name__), name)

@@ -1,8 +1,19 @@
-"""PyTorch's other places of what modules are made of: ``torch.nn.modules.module`` and ``utils``."""
+"""PyTorch's other places of what modules are made of: ``torch.nn.modules``, with the classes of ``torch.nn``."""
 
 from __future__ import annotations
+
+import importlib
+from typing import Any
 
 from . import module, utils
 from .module import Module
 
 __all__ = ["Module", "module", "utils"]
+
+
+def __getattr__(name: str) -> Any:
+    """A class of modules by its name."""
+    found = None if name.startswith("__") else getattr(importlib.import_module("...nn", __name__), name, None)
+    if not (isinstance(found, type) and issubclass(found, Module)):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return found

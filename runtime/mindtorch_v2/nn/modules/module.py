@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from .._state import EXTRA_STATE
+from .._state import EXTRA_STATE, IncompatibleKeys
 from ..hooks import (
     ModuleHooks,
     everywhere,
@@ -22,7 +22,7 @@ from ..hooks import (
 )
 from ..module import Module
 
-_EXTRA_STATE_KEY_SUFFIX = EXTRA_STATE  # PyTorch's name, which libraries import
+_EXTRA_STATE_KEY_SUFFIX, _IncompatibleKeys = EXTRA_STATE, IncompatibleKeys  # PyTorch's names, which libraries import
 _GLOBAL: dict[str, Callable[[ModuleHooks], Any]] = {
     "_global_forward_hooks": lambda hooks: hooks.forward,
     "_global_forward_pre_hooks": lambda hooks: hooks.forward_pre,
