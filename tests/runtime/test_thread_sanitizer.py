@@ -76,8 +76,9 @@ RACE = """
 import threading
 x, start = mindtorch_v2.ones(1 << 22), threading.Barrier(2)
 def add():
-    start.wait()
-    x.add_(1)
+    for _ in range(20):  # of which one may be over before the other thread begins
+        start.wait()
+        x.add_(1)
 threads = [threading.Thread(target=add) for _ in range(2)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
