@@ -35,7 +35,6 @@ struct Geometry {
 
 MT_INLINE int64_t up(int64_t n, int64_t by) { return n <= 0 ? 0 : (n + by - 1) / by; }
 
-
 constexpr int kWidest = 32;  // columns of a panel
 
 // Numbers of a panel's line that lie side by side in a copy, from where the line is in it.
