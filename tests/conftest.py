@@ -51,6 +51,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FolderS
     return FolderScheduling(config, log)
 
 
+# Files that take minutes by themselves: begun first, so that at the end no process is idle while another one builds.
+LONGEST = ("test_packaging.py", "test_aarch64.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files of tests/ come first."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
 LEFT_OUT = pytest.StashKey[dict[str, set[Path]]]()  # files by what they want
 
 

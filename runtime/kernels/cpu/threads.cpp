@@ -153,7 +153,7 @@ class Pool {
     }
   }
 
-  // A thread that sleeps, on its stack, and the cores that it may run on.
+  // A thread that sleeps, on its stack, and the cores that it may run on once it is awake, where it is `moved`.
   struct Sleeper {
     pthread_t thread;
     Sleeper* next;
@@ -163,7 +163,6 @@ class Pool {
 
   void sleep(uint64_t seen) {
     Sleeper self{pthread_self(), nullptr, {}};
-    pthread_getaffinity_np(self.thread, sizeof self.allowed, &self.allowed);
     {
       std::unique_lock<std::mutex> guard(mutex_);
       self.next = asleep_;
@@ -183,7 +182,7 @@ class Pool {
   // other core. Needs the lock.
   void leave_core(int core) {
     for (Sleeper* each = asleep_; each != nullptr; each = each->next) {
-      if (each->moved) continue;
+      if (each->moved || pthread_getaffinity_np(each->thread, sizeof each->allowed, &each->allowed) != 0) continue;
       cpu_set_t others = each->allowed;
       CPU_CLR(core, &others);
       each->moved = CPU_COUNT(&others) > 0 && pthread_setaffinity_np(each->thread, sizeof others, &others) == 0;
