@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from .. import _core
@@ -74,4 +73,6 @@ def __getattr__(name: str) -> Any:
     """PyTorch's place of parameters and buffers without a shape, which stand on those that have one."""
     if name not in ("UninitializedBuffer", "UninitializedParameter"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module("..uninitialized", __name__), name)
+    from . import uninitialized
+
+    return getattr(uninitialized, name)

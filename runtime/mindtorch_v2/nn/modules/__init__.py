@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from . import module, utils
@@ -13,7 +12,9 @@ __all__ = ["Module", "module", "utils"]
 
 def __getattr__(name: str) -> Any:
     """A class of modules by its name."""
-    found = None if name.startswith("__") else getattr(importlib.import_module("...nn", __name__), name, None)
+    from ... import nn
+
+    found = None if name.startswith("__") else getattr(nn, name, None)
     if not (isinstance(found, type) and issubclass(found, Module)):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return found
