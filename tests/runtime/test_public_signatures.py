@@ -27,12 +27,18 @@ MEANT = {
 }
 
 
+# Classes that are others in PyTorch where TorchScript is on; ours are those of PYTORCH_JIT=0.
+OF_TORCHSCRIPT = {"jit.RecursiveScriptModule", "jit.ScriptModule"}
+
+
 def shared() -> list[str]:
     found = []
     for module in MODULES:
         ours = importlib.import_module(f"mindtorch_v2.{module}")
         theirs = importlib.import_module(f"torch.{module}")
-        names = [n for n in ours.__all__ if callable(getattr(theirs, n, None))]
+        names = [
+            n for n in ours.__all__ if callable(getattr(theirs, n, None)) and f"{module}.{n}" not in OF_TORCHSCRIPT
+        ]
         found += [f"{module}.{name}" for name in names]
         for name in names:
             kind = getattr(theirs, name)

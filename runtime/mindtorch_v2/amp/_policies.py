@@ -65,7 +65,13 @@ _REFUSED = "binary_cross_entropy"  # its gradient leaves the range of float16
 # device type -> operators in the lower precision, in float32, in the widest type of their arguments, and as they are,
 # which would run lower for what they are made of; and operators that are refused
 _LISTS = {
-    "cpu": (_LOWER, f"{_CPU_FLOAT32} {_CPU_FLOAT32_IMAGES} {_CPU_FLOAT32_REST}", "cat index_copy stack", "dot mv", ""),
+    "cpu": (
+        f"{_LOWER} mkldnn_rnn_layer",
+        f"{_CPU_FLOAT32} {_CPU_FLOAT32_IMAGES} {_CPU_FLOAT32_REST}",
+        "cat index_copy stack",
+        "dot mv",
+        "",
+    ),
 }
 _ACCELERATORS = (
     _ACCELERATOR_LOWER,
