@@ -457,7 +457,7 @@ cdef object fit_gradient(OutputMeta* meta, object grad, Node source, int slot):
     if <PyObject*>g.dev != meta.dev:
         raise RuntimeError(f"Function {name_of(source)} returned an invalid gradient at index {slot} - expected device "
                            f"{<object>meta.dev} but got {g.dev}")
-    if g.dt.code != meta.dt:
+    if g.dt.code != meta.dt and meta.known != META_ANY_DTYPE:
         grad = aten("_to_copy")(g, dtype=dtype_in(meta))
     return grad
 

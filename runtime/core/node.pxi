@@ -15,7 +15,7 @@ cdef inline dtype dtype_in(OutputMeta* meta):
 cdef inline void forget_meta(OutputMeta* meta) noexcept:
     if meta.known and meta.nd > INLINE_META_DIMS:
         free(meta.sizes.apart)
-    meta.known = False
+    meta.known = META_UNKNOWN
 
 
 cdef int record_meta(OutputMeta* meta, Tensor t) except -1:
@@ -27,7 +27,17 @@ cdef int record_meta(OutputMeta* meta, Tensor t) except -1:
         memcpy(meta.sizes.apart, t.sizes, t.nd * sizeof(int64_t))
     else:                                          # all of them, for which no function is called: a tensor has as much room
         memcpy(&meta.sizes.here[0], t.sizes, INLINE_META_DIMS * sizeof(int64_t))
-    meta.known, meta.nd, meta.dt, meta.dev = True, t.nd, t.dt.code, <PyObject*>t.dev
+    meta.known, meta.nd, meta.dt, meta.dev = META_KNOWN, t.nd, t.dt.code, <PyObject*>t.dev
+    return 0
+
+
+cdef int record_leaf(AccumulateGrad node, Tensor t) except -1:
+    """What a leaf's node takes: gradients of another dtype where the leaf was told one."""
+    record_meta(&node.first_meta, t)
+    if t.grad_dtype_ == GRAD_OF_ANY_DTYPE:
+        node.first_meta.known = META_ANY_DTYPE
+    elif t.grad_dtype_ != GRAD_OF_OWN_DTYPE:
+        node.first_meta.dt = t.grad_dtype_ - GRAD_OF_DTYPE
     return 0
 
 
@@ -304,6 +314,6 @@ cdef Node gradient_node(Tensor t):
     node.variable, node.sequence, node.node_name = t, LAST_SEQUENCE, "AccumulateGrad"
     node.next_nodes, node.next_count = (), 0
     node.set_output_count(1)
-    record_meta(&node.first_meta, t)
+    record_leaf(node, t)
     t.accumulator = <PyObject*>node
     return node

@@ -24,7 +24,7 @@ cdef AccumulateGrad unpark_accumulator(Tensor t):
     cdef AccumulateGrad node = <AccumulateGrad>t.parked
     t.parked = NULL
     Py_DECREF(node)
-    record_meta(&node.first_meta, t)
+    record_leaf(node, t)
     node.variable, t.accumulator = t, <PyObject*>node
     return node
 

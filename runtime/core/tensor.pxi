@@ -238,8 +238,7 @@ cdef class Tensor:
                 raise RuntimeError("can't assign Variable as its own grad")
             if not same_sizes(g, self):
                 raise RuntimeError(f"assigned grad has data of a different size: expected {self.shape}, got {g.shape}")
-            if g.dt is not self.dt:
-                raise RuntimeError(f"assigned grad has data of a different type: expected {self.dt}, got {g.dt}")
+            check_grad_dtype(self, g)
             if g.dev is not self.dev:
                 raise RuntimeError(f"assigned grad has data located on a different device: expected {self.dev}, got {g.dev}")
         self.grad_ = value
@@ -247,6 +246,24 @@ cdef class Tensor:
     @grad.deleter
     def grad(self):
         self.grad_ = None
+
+    @property
+    def grad_dtype(self):
+        """The dtype that a leaf's `grad` has: the tensor's unless it is set; None: that of the first gradient that comes.
+
+        Gradients are converted to it. Raises RuntimeError where the tensor is no leaf, or has a `grad` of another dtype.
+        """
+        if current_grad_fn(self) is not None:
+            raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+        return grad_dtype_of(self)
+
+    @grad_dtype.setter
+    def grad_dtype(self, value):
+        set_grad_dtype(self, value)
+
+    @grad_dtype.deleter
+    def grad_dtype(self):
+        raise RuntimeError("cannot delete grad_dtype: set it to None for gradients of any dtype")
 
     @property
     def data(self):

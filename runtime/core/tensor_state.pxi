@@ -48,6 +48,41 @@ cdef int show_memory(Tensor t, UntypedStorage source) except -1:
     return 0
 
 
+# ---------------------------------------------------------------- the dtype of gradients
+cdef object grad_dtype_of(Tensor t):
+    """The dtype of a leaf's gradient, or None for any."""
+    if t.grad_dtype_ == GRAD_OF_OWN_DTYPE:
+        return t.dt
+    return None if t.grad_dtype_ == GRAD_OF_ANY_DTYPE else <dtype>dtype_by_code[t.grad_dtype_ - GRAD_OF_DTYPE]
+
+
+cdef int set_grad_dtype(Tensor t, object value) except -1:
+    """See the property of Tensor; gradients that are on their way already are converted, too."""
+    cdef Tensor held = t.grad_
+    if value is not None and not isinstance(value, dtype):
+        raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {_type_name(value)}")
+    if current_grad_fn(t) is not None:
+        raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+    if value is not None and (<dtype>value).category < CATEGORY_FLOAT <= t.dt.category:
+        raise RuntimeError(f"grad_dtype must be a floating point or complex dtype, or None, got {value}")
+    if held is not None and value is not None and held.dt is not value:
+        raise RuntimeError(f"Cannot set grad_dtype to {value} because there is already a gradient with dtype {held.dt}. Clear the "
+                           "gradient (.grad = None) before changing grad_dtype, or give the dtype that it has.")
+    t.grad_dtype_ = GRAD_OF_ANY_DTYPE if value is None else GRAD_OF_DTYPE + (<dtype>value).code
+    if t.accumulator != NULL:
+        record_leaf(<AccumulateGrad>t.accumulator, t)
+    return 0
+
+
+cdef int check_grad_dtype(Tensor t, Tensor grad) except -1:
+    """Raises RuntimeError for a gradient that is assigned to t, and of a dtype that t does not take."""
+    expected = grad_dtype_of(t)
+    if expected is not None and grad.dt is not expected:
+        raise RuntimeError(f"assigned grad has data of a different type: expected {expected}, got {grad.dt}; set the tensor's grad_dtype "
+                           "to that dtype, or to None for any")
+    return 0
+
+
 # ---------------------------------------------------------------- two tensors as one another
 cdef bint leaves_swapped = False       # whether any graph has a node for a leaf that is another tensor by now
 

@@ -141,6 +141,7 @@ cdef class Tensor:
     cdef uint8_t contig
     cdef uint8_t wants_grad        # requires_grad of a leaf
     cdef uint8_t retains_grad_
+    cdef uint8_t grad_dtype_       # of a leaf's grad, a GradDtype: the tensor's own, any, or behind these a dtype's code
     cdef uint8_t made              # a ViewMaker: whether a view may be changed in place
     cdef uint8_t wrapped           # a number that stands for a tensor: it takes part in type promotion as a number
     cdef dtype dt
@@ -162,6 +163,10 @@ cdef class Tensor:
 
 # ---------------------------------------------------------------- the backward graph
 
+cdef enum GradDtype:
+    GRAD_OF_OWN_DTYPE, GRAD_OF_ANY_DTYPE, GRAD_OF_DTYPE
+
+
 cdef enum:
     INLINE_EDGES = 4
     INLINE_META_DIMS = 4
@@ -172,9 +177,13 @@ cdef union MetaSizes:
     int64_t* apart                                 # malloc'ed, of more dimensions
 
 
+cdef enum MetaKnown:
+    META_UNKNOWN, META_KNOWN, META_ANY_DTYPE       # any: of a leaf that takes gradients of each
+
+
 cdef struct OutputMeta:
     # What a gradient must look like to flow into this output.
-    uint8_t known, nd, dt                          # dt: the dtype's code
+    uint8_t known, nd, dt                          # known: a MetaKnown; dt: the dtype's code
     MetaSizes sizes
     PyObject* dev                                  # concrete devices are never freed
 
