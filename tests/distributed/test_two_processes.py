@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.needs import needed, require
+from tests.distributed.starting import found_by, need_mpi, started
+from tests.needs import needed
 
 on_two = needed("tests.distributed.on_two")
 ENDS = {
@@ -44,27 +40,12 @@ NAMES = {
 
 @pytest.fixture(scope="module", autouse=True)
 def _mpi() -> None:
-    require("mindtorch_v2")
-    require("mpi4py")
-    if shutil.which("mpirun") is None:
-        pytest.skip("mpirun is not there (Debian: openmpi-bin)")
-
-
-def started(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mindtorch_v2.distributed.run", "--nproc-per-node", "2", *arguments]
-    env = dict(os.environ)  # as Python knows it: MPI in this process would have set more
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=100, check=False)
+    need_mpi()
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory, _mpi: None) -> list[dict[str, str]]:
-    """What each process found, by check."""
-    folder = tmp_path_factory.mktemp("two")
-    ran = started(str(Path(on_two.__file__)), str(folder))
-    results = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
-    assert len(results) == 2, ran.stderr[-3000:]
-    assert ran.returncode == 0 or any(any(one.values()) for one in results), ran.stderr[-3000:]
-    return results
+    return found_by("tests.distributed.on_two", tmp_path_factory.mktemp("two"))
 
 
 @pytest.mark.parametrize("name", [*on_two.CHECKS])

@@ -6,6 +6,7 @@ The engines are MPI (mpi4py) and, on Ascend, MindSpore's HCCL communication; nei
 from __future__ import annotations
 
 from . import _collectives, _groups, _messages, _objects, device_mesh
+from . import nn as nn
 from ._collectives import *  # noqa: F403
 from ._groups import *  # noqa: F403
 from ._messages import *  # noqa: F403
