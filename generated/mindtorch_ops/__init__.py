@@ -96,6 +96,7 @@ on_first_use(
             aten::matrix_H:f
             aten::meshgrid:f
             aten::narrow_copy:fm
+            aten::pad_sequence:f
             aten::ravel:fm
             aten::repeat_interleave:fm
             aten::roll:fm
@@ -236,6 +237,10 @@ on_first_use(
             aten::embedding_bag:f
             aten::embedding_dense_backward:f
             aten::embedding_renorm_:f
+        """,
+        "encoder": """
+            aten::_native_multi_head_attention:f
+            aten::_transformer_encoder_layer_fwd:f
         """,
         "fft": """
             aten::_fft_c2c:f
@@ -396,6 +401,7 @@ on_first_use(
             aten::binary_cross_entropy_backward:f
             aten::binary_cross_entropy_with_logits:f
             aten::cosine_embedding_loss:f
+            aten::cross_entropy_loss:f
             aten::ctc_loss:f
             aten::hinge_embedding_loss:f
             aten::huber_loss:f
@@ -409,6 +415,7 @@ on_first_use(
             aten::multilabel_margin_loss:f
             aten::multilabel_margin_loss_backward:f
             aten::multilabel_margin_loss_forward:f
+            aten::nll_loss_nd:f
             aten::poisson_nll_loss:f
             aten::smooth_l1_loss:f
             aten::smooth_l1_loss_backward:f
@@ -649,6 +656,9 @@ on_first_use(
             aten::max_unpool3d:f
         """,
         "products": """
+            aten::_addmm_activation:f
+            aten::_grouped_mm:f
+            aten::_int_mm:f
             aten::addbmm:fm
             aten::addbmm_:m
             aten::addmv:fm

@@ -36,6 +36,7 @@ __all__ = [
     "matrix_H",
     "meshgrid",
     "narrow_copy",
+    "pad_sequence",
     "ravel",
     "repeat_interleave",
     "roll",
@@ -783,6 +784,15 @@ def _narrow_copy_out(op):
     """The out variant of ``narrow_copy``."""
     op.variant_of(torch.ops.aten.narrow_copy.default)
     op.not_implemented()
+
+
+@_lib.operator(
+    'pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str padding_side="right") -> '
+    "Tensor"
+)
+def pad_sequence(op):
+    """Sequences side by side, as long as the longest."""
+    op.python("mindtorch_v2.kernels.arranging:pad_sequence", device="any")
 
 
 flip = torch.ops.aten.flip

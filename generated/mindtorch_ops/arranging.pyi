@@ -36,6 +36,7 @@ __all__ = [
     "matrix_H",
     "meshgrid",
     "narrow_copy",
+    "pad_sequence",
     "ravel",
     "repeat_interleave",
     "roll",
@@ -845,3 +846,15 @@ class _NarrowCopy(_NarrowCopyOverloads):
         """The out variant of ``narrow_copy``."""
 
 narrow_copy: _NarrowCopy
+
+class _PadSequence(OpOverload):
+    def __call__(
+        self,
+        sequences: Sequence[Tensor],
+        batch_first: bool = False,
+        padding_value: float = 0.0,
+        padding_side: str = "right",
+    ) -> Tensor:
+        """Sequences side by side, as long as the longest."""
+
+pad_sequence: _PadSequence

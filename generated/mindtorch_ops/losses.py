@@ -14,6 +14,7 @@ __all__ = [
     "binary_cross_entropy_backward",
     "binary_cross_entropy_with_logits",
     "cosine_embedding_loss",
+    "cross_entropy_loss",
     "ctc_loss",
     "hinge_embedding_loss",
     "huber_loss",
@@ -27,6 +28,7 @@ __all__ = [
     "multilabel_margin_loss",
     "multilabel_margin_loss_backward",
     "multilabel_margin_loss_forward",
+    "nll_loss_nd",
     "poisson_nll_loss",
     "smooth_l1_loss",
     "smooth_l1_loss_backward",
@@ -36,6 +38,24 @@ __all__ = [
 ]
 
 _lib = Library("aten", "FRAGMENT")
+
+
+@_lib.operator(
+    "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt "
+    "ignore_index=-100, float label_smoothing=0.0) -> Tensor"
+)
+def cross_entropy_loss(op):
+    """Cross entropy of scores with indices of classes, or with probabilities of their shape."""
+    op.python("mindtorch_v2.kernels.class_losses:cross_entropy_loss", device="any")
+
+
+@_lib.operator(
+    "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> "
+    "Tensor"
+)
+def nll_loss_nd(op):
+    """Minus the score of each target class."""
+    op.python("mindtorch_v2.kernels.class_losses:nll_loss_nd", device="any")
 
 
 @_lib.operator("l1_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor")

@@ -14,6 +14,7 @@ __all__ = [
     "binary_cross_entropy_backward",
     "binary_cross_entropy_with_logits",
     "cosine_embedding_loss",
+    "cross_entropy_loss",
     "ctc_loss",
     "hinge_embedding_loss",
     "huber_loss",
@@ -27,6 +28,7 @@ __all__ = [
     "multilabel_margin_loss",
     "multilabel_margin_loss_backward",
     "multilabel_margin_loss_forward",
+    "nll_loss_nd",
     "poisson_nll_loss",
     "smooth_l1_loss",
     "smooth_l1_loss_backward",
@@ -34,6 +36,28 @@ __all__ = [
     "soft_margin_loss_backward",
     "triplet_margin_loss",
 ]
+
+class _CrossEntropyLoss(OpOverload):
+    def __call__(
+        op,
+        self: Tensor,
+        target: Tensor,
+        weight: Tensor | None = None,
+        reduction: int = ...,
+        ignore_index: int = -100,
+        label_smoothing: float = 0.0,
+    ) -> Tensor:
+        """Cross entropy of scores with indices of classes, or with probabilities of their shape."""
+
+cross_entropy_loss: _CrossEntropyLoss
+
+class _NllLossNd(OpOverload):
+    def __call__(
+        op, self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = ..., ignore_index: int = -100
+    ) -> Tensor:
+        """Minus the score of each target class."""
+
+nll_loss_nd: _NllLossNd
 
 class _L1Loss(OpOverload):
     def __call__(op, self: Tensor, target: Tensor, reduction: int = ...) -> Tensor:

@@ -10,6 +10,9 @@ from mindtorch_v2.library import Library
 from mindtorch_v2.library.definitions import none_of
 
 __all__ = [
+    "_addmm_activation",
+    "_grouped_mm",
+    "_int_mm",
     "addbmm",
     "addbmm_",
     "addmv",
@@ -269,6 +272,61 @@ def vander(op):
     op.python("mindtorch_v2.kernels.products:vander", device="any")
 
 
+@_lib.operator(
+    "_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool use_gelu=False) "
+    "-> Tensor"
+)
+def __addmm_activation_default(op):
+    """`addmm`, and `relu` or `gelu` behind it."""
+    op.python("mindtorch_v2.kernels.products:addmm_activation", device="any")
+
+
+@_lib.operator(
+    "_addmm_activation.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool "
+    "use_gelu=False, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def __addmm_activation_out(op):
+    """The out variant of ``_addmm_activation``."""
+    op.variant_of(torch.ops.aten._addmm_activation.default)
+    op.not_implemented()
+
+
+@_lib.operator("_int_mm(Tensor self, Tensor mat2) -> Tensor")
+def __int_mm_default(op):
+    """The product of two matrices of 8 bits, summed in int32."""
+    op.python("mindtorch_v2.kernels.products:int_mm", device="any")
+
+
+@_lib.operator(
+    "_int_mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def __int_mm_out(op):
+    """The out variant of ``_int_mm``."""
+    op.variant_of(torch.ops.aten._int_mm.default)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> Tensor",
+    device_check="ExactSame",
+)
+def _grouped_mm(op, self, mat2, offs):
+    """Products of groups of matrices, which lie behind one another in a matrix of either side or both."""
+    op.python("mindtorch_v2.kernels.products:grouped_mm", device=("CPU", "NPU"))
+    op.python("mindtorch_v2.kernels.products:grouped_mm_fake", device="Meta")
+
+    @op.gradient
+    def _(grad):
+        return {
+            self: torch.ops.aten._grouped_mm(grad, mat2.transpose(-2, -1), offs),
+            mat2: torch.ops.aten._grouped_mm(self.transpose(-2, -1), grad, offs),
+        }
+
+
 tensordot = torch.ops.aten.tensordot
 inner = torch.ops.aten.inner
 kron = torch.ops.aten.kron
@@ -279,3 +337,5 @@ addbmm = torch.ops.aten.addbmm
 linalg_cross = torch.ops.aten.linalg_cross
 cross = torch.ops.aten.cross
 linalg_vecdot = torch.ops.aten.linalg_vecdot
+_addmm_activation = torch.ops.aten._addmm_activation
+_int_mm = torch.ops.aten._int_mm

@@ -4,10 +4,14 @@
 from collections.abc import Sequence
 from typing import overload
 
+import mindtorch_v2 as torch
 from mindtorch_v2 import Tensor
 from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 
 __all__ = [
+    "_addmm_activation",
+    "_grouped_mm",
+    "_int_mm",
     "addbmm",
     "addbmm_",
     "addmv",
@@ -270,3 +274,80 @@ class _Vander(OpOverload):
         """The powers of a vector, a column each."""
 
 vander: _Vander
+
+class _AddmmActivationDefault(OpOverload):
+    def __call__(
+        op, self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1, use_gelu: bool = False
+    ) -> Tensor: ...
+
+class _AddmmActivationOut(OpOverload):
+    def __call__(
+        op,
+        self: Tensor,
+        mat1: Tensor,
+        mat2: Tensor,
+        *,
+        beta: float = 1,
+        alpha: float = 1,
+        use_gelu: bool = False,
+        out: Tensor,
+    ) -> Tensor: ...
+
+class _AddmmActivationOverloads(OpOverloadPacket):
+    default: _AddmmActivationDefault
+    out: _AddmmActivationOut
+
+class _AddmmActivation(_AddmmActivationOverloads):
+    @overload
+    def __call__(
+        op, self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1, use_gelu: bool = False
+    ) -> Tensor:
+        """`addmm`, and `relu` or `gelu` behind it."""
+    @overload
+    def __call__(
+        op,
+        self: Tensor,
+        mat1: Tensor,
+        mat2: Tensor,
+        *,
+        beta: float = 1,
+        alpha: float = 1,
+        use_gelu: bool = False,
+        out: Tensor,
+    ) -> Tensor:
+        """The out variant of ``_addmm_activation``."""
+
+_addmm_activation: _AddmmActivation
+
+class _IntMmDefault(OpOverload):
+    def __call__(op, self: Tensor, mat2: Tensor) -> Tensor: ...
+
+class _IntMmOut(OpOverload):
+    def __call__(op, self: Tensor, mat2: Tensor, *, out: Tensor) -> Tensor: ...
+
+class _IntMmOverloads(OpOverloadPacket):
+    default: _IntMmDefault
+    out: _IntMmOut
+
+class _IntMm(_IntMmOverloads):
+    @overload
+    def __call__(op, self: Tensor, mat2: Tensor) -> Tensor:
+        """The product of two matrices of 8 bits, summed in int32."""
+    @overload
+    def __call__(op, self: Tensor, mat2: Tensor, *, out: Tensor) -> Tensor:
+        """The out variant of ``_int_mm``."""
+
+_int_mm: _IntMm
+
+class _GroupedMm(OpOverload):
+    def __call__(
+        op,
+        self: Tensor,
+        mat2: Tensor,
+        offs: Tensor | None = None,
+        bias: Tensor | None = None,
+        out_dtype: torch.dtype | None = None,
+    ) -> Tensor:
+        """Products of groups of matrices, which lie behind one another in a matrix of either side or both."""
+
+_grouped_mm: _GroupedMm

@@ -10,6 +10,8 @@ from mindtorch_v2.library.definitions import any_of, desc, dim_bits, empty, i64,
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
+    "_is_all_true",
+    "_is_any_true",
     "all",
     "amax",
     "amin",
@@ -760,6 +762,20 @@ def equal(op):
     """Whether two tensors have the same size and the same elements."""
     op.python("mindtorch_v2.kernels.reduction:equal", device=("CPU", "NPU", "Meta"))
     op.not_differentiable()
+
+
+@_lib.operator("_is_all_true(Tensor self) -> Tensor", variants=("function", "method"))
+def _is_all_true(op, self):
+    """Whether all of some truth values are true."""
+    op.check(self.dtype == torch.bool, message=f"_is_all_true(): expected a tensor of bools, not of {self.dtype}")
+    op.returns(self.all())
+
+
+@_lib.operator("_is_any_true(Tensor self) -> Tensor", variants=("function", "method"))
+def _is_any_true(op, self):
+    """Whether any of some truth values is true."""
+    op.check(self.dtype == torch.bool, message=f"_is_any_true(): expected a tensor of bools, not of {self.dtype}")
+    op.returns(self.any())
 
 
 sum = torch.ops.aten.sum

@@ -9,6 +9,8 @@ from mindtorch_v2 import Tensor
 from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 
 __all__ = [
+    "_is_all_true",
+    "_is_any_true",
     "all",
     "amax",
     "amin",
@@ -465,3 +467,15 @@ class _Equal(OpOverload):
         """Whether two tensors have the same size and the same elements."""
 
 equal: _Equal
+
+class _IsAllTrue(OpOverload):
+    def __call__(op, self: Tensor) -> Tensor:
+        """Whether all of some truth values are true."""
+
+_is_all_true: _IsAllTrue
+
+class _IsAnyTrue(OpOverload):
+    def __call__(op, self: Tensor) -> Tensor:
+        """Whether any of some truth values is true."""
+
+_is_any_true: _IsAnyTrue

@@ -10,6 +10,7 @@ from mindtorch_v2.library import Library
 from mindtorch_v2.library.definitions import all_of, any_of, empty, maximum, none_of
 
 __all__ = [
+    "_has_compatible_shallow_copy_type",
     "_reshape_alias",
     "alias",
     "as_strided",
@@ -34,6 +35,7 @@ __all__ = [
     "select_backward",
     "slice",
     "slice_backward",
+    "slice_inverse",
     "split",
     "split_with_sizes",
     "squeeze",
@@ -158,6 +160,22 @@ def slice(op, self, dim, start, end, step):
                 grad, self.shape, dim, 0 if start is None else start, 9223372036854775807 if end is None else end, step
             )
         }
+
+
+@_lib.operator(
+    "slice_inverse(Tensor(a) self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
+    "Tensor(a)",
+    variants=("function", "method"),
+)
+def slice_inverse(op):
+    """What a slice of `src` is a part of, laid out as `src`."""
+    op.python("mindtorch_v2.kernels.shape:slice_inverse", device="any")
+
+
+@_lib.operator("_has_compatible_shallow_copy_type(Tensor self, Tensor from) -> bool")
+def _has_compatible_shallow_copy_type(op):
+    """Whether `self.data = from` is possible."""
+    op.python("mindtorch_v2._core:has_compatible_type", device="any")
 
 
 @_lib.operator("squeeze(Tensor(a) self) -> Tensor(a)", variants=("function", "method"))

@@ -9,6 +9,7 @@ from mindtorch_v2 import Tensor
 from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 
 __all__ = [
+    "_has_compatible_shallow_copy_type",
     "_reshape_alias",
     "alias",
     "as_strided",
@@ -33,6 +34,7 @@ __all__ = [
     "select_backward",
     "slice",
     "slice_backward",
+    "slice_inverse",
     "split",
     "split_with_sizes",
     "squeeze",
@@ -124,6 +126,20 @@ class _Slice(OpOverload):
         """A range of a dimension."""
 
 slice: _Slice
+
+class _SliceInverse(OpOverload):
+    def __call__(
+        op, self: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+    ) -> Tensor:
+        """What a slice of `src` is a part of, laid out as `src`."""
+
+slice_inverse: _SliceInverse
+
+class _HasCompatibleShallowCopyType(OpOverload):
+    def __call__(op, self: Tensor, from_: Tensor) -> bool:
+        """Whether `self.data = from` is possible."""
+
+_has_compatible_shallow_copy_type: _HasCompatibleShallowCopyType
 
 class _SqueezeDefault(OpOverload):
     def __call__(op, self: Tensor) -> Tensor: ...

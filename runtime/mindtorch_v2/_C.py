@@ -54,7 +54,7 @@ from ._settings import set_filling_uninitialized_memory as _set_deterministic_fi
 from .autograd import is_grad_enabled  # noqa: F401
 from .autograd._levels import is_propagating as _is_fwd_grad_enabled  # noqa: F401
 from .autograd._levels import set_propagating_ as _set_fwd_grad_enabled  # noqa: F401
-from .backends import _registration, backend_of, mkldnn
+from .backends import _registration, all_backends, backend_of, mkldnn
 from .errors import LinAlgError as _LinAlgError  # noqa: F401
 from .library import get_kernel
 from .library._kernel_function import SafeKernelFunction
@@ -364,6 +364,30 @@ class _EnableTorchFunction:
 
 class _EnablePythonDispatcher:
     """While it lives, kernels in Python come first: they are registered as all others are here, and nothing changes."""
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Does nothing: nobody counts what is used."""
+
+
+def _is_any_autocast_enabled() -> bool:
+    """Whether autocast is on for any device type on this thread."""
+    keys = [backend.autocast_key for backend in all_backends() if backend.autocast_key is not None]
+    return bool(_core.key_mask(*keys) & ~_core.thread_keys()[1])
+
+
+def _add_docstr(obj: Any, doc: str) -> Any:
+    """Gives a docstring to an object without one, which is returned.
+
+    Raises RuntimeError where it has one, TypeError where it cannot have another.
+    """
+    if obj.__doc__ is not None:
+        raise RuntimeError(f"{getattr(obj, '__name__', obj)!r} already has a docstring")
+    try:
+        obj.__doc__ = doc
+    except AttributeError as error:
+        raise TypeError(f"don't know how to add docstring to type '{type(obj).__name__}'") from error
+    return obj
 
 
 _disabled_torch_function_impl = _core.disabled_torch_function

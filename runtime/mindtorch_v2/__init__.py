@@ -198,6 +198,7 @@ _LAZY_NAMES = {
     "set_autocast_enabled": "amp",
     "vmap": "func",
     "compile": "_dynamo",
+    "_disable_dynamo": "_dynamo",
     **dict.fromkeys(("from_dlpack", "to_dlpack"), "_dlpack"),
     **dict.fromkeys(
         ("cond", "frobenius_norm", "from_file", "norm_except_dim", "resize_as_", "while_loop"), "_composed"

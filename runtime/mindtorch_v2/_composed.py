@@ -33,8 +33,7 @@ _segment_reduce = published_form(ops.aten.segment_reduce)
 @checks_types
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> tuple[Tensor, ...]:  # noqa: N803
     """L and U in one matrix, the exchanges of rows, and if ``get_infos`` where U has a 0; else that is an error."""
-    found: tuple[Tensor, ...] = ops.aten._lu_with_info(A, pivot=pivot, check_errors=not get_infos)
-    found = tuple(found) if get_infos else tuple(found[:2])
+    found: tuple[Tensor, ...] = A.lu(pivot, get_infos)
     if out is None:
         return found
     if len(out) != len(found):

@@ -6,7 +6,9 @@ from . import _core
 from ._core import Tensor
 from ._type_info import channels_last, channels_last_3d, contiguous_format, memory_format
 
-__all__ = ["suggest_memory_format"]
+DeviceLikeType = str | _core.device | int
+
+__all__ = ["DeviceLikeType", "suggest_memory_format"]
 
 _FORMATS = {known: known for known in (contiguous_format, channels_last, channels_last_3d)}
 

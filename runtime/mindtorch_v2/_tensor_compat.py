@@ -117,7 +117,20 @@ def _no_device(name: str, flags: str) -> Any:
     return refused
 
 
+def ipu(
+    self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: memory_format | None = None
+) -> NoReturn:
+    """Raises RuntimeError: there is no such device here."""
+    raise RuntimeError("PyTorch is not linked with support for ipu devices")
+
+
 # ---------------------------------------------------------------- old names
+def lu(self: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
+    """L and U in one matrix, the exchanges of rows, and if ``get_infos`` where U has a 0; else that is an error."""
+    found = tuple(ops.aten._lu_with_info(self, pivot=pivot, check_errors=not get_infos))
+    return found if get_infos else found[:2]
+
+
 def new(self: Tensor, *args: Any, **named: Any) -> Tensor:
     """`torch.FloatTensor` and its kin in self's dtype, on its device."""
     return legacy_new(self.dtype, self.device, *args, **named)
@@ -171,24 +184,6 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     if assign:
         return ops.aten.detach(other)  # type: ignore[no-any-return]
     return ops.aten.detach(ops.aten.copy_(self, other))  # type: ignore[no-any-return]
-
-
-def is_all_true(self: Tensor) -> Tensor:
-    """Whether all elements of a tensor of bools are true, as a tensor."""
-    result: Tensor = _of_bools("_is_all_true", self).all()
-    return result
-
-
-def is_any_true(self: Tensor) -> Tensor:
-    """Whether an element of a tensor of bools is true, as a tensor."""
-    result: Tensor = _of_bools("_is_any_true", self).any()
-    return result
-
-
-def _of_bools(name: str, tensor: Tensor) -> Tensor:
-    if tensor.dtype is not _core.dtypes["bool"]:
-        raise RuntimeError(f"{name}(): expected a tensor of bools, not of {tensor.dtype}")
-    return tensor
 
 
 # ---------------------------------------------------------------- what Python, in this version or the last, calls
@@ -252,6 +247,8 @@ _METHODS: dict[str, Any] = {
     "cuda": _no_device("cuda", "CUDA"),
     "xpu": _no_device("xpu", "XPU"),
     "mtia": _no_device("mtia", "MTIA"),
+    "ipu": ipu,
+    "lu": lu,
     "new": new,
     "resize": resize,
     "resize_as": resize_as,
@@ -265,8 +262,6 @@ _METHODS: dict[str, Any] = {
     "storage": deprecated(typed_storage),
     "storage_type": storage_type,
     "module_load": module_load,
-    "_is_all_true": is_all_true,
-    "_is_any_true": is_any_true,
     "name": overridable_property("name", lambda self: None),
     "volatile": overridable_property("volatile", _volatile),
 }

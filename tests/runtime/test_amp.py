@@ -222,6 +222,21 @@ def test_the_lists_are_pytorchs() -> None:
         assert registered - as_given == {name for name in theirs if name in ours}, kind
 
 
+@pytest.mark.parametrize("target", ["classes", "probabilities"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_cross_entropy_is_computed_in_float32_from_its_scores_on(target: str, dtype: str) -> None:
+    def case(t: Any) -> Any:
+        t.manual_seed(0)
+        scores = t.randn(4, 5).to(getattr(t, dtype)).requires_grad_()
+        goal = t.tensor([0, 1, 2, 3]) if target == "classes" else t.softmax(t.randn(4, 5), 1)
+        with t.autocast("cpu"):
+            loss = t.nn.functional.cross_entropy(scores, goal, label_smoothing=0.1)
+        loss.backward()
+        return loss, scores.grad
+
+    agree(case)
+
+
 def test_cross_entropy_of_probabilities_is_refused_on_accelerators() -> None:
     t = mindtorch_v2
     x = t.full((2,), 0.5).npu()

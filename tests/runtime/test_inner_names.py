@@ -6,6 +6,7 @@ import importlib
 import inspect
 import subprocess
 import sys
+import warnings
 from typing import Any
 
 import pytest
@@ -33,7 +34,14 @@ from torch.nn.modules.utils import _list_with_default, _ntuple, _pair, _quadrupl
 from torch.nn.modules import Linear, SyncBatchNorm
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 from torch.nn.init import _calculate_correct_fan, _calculate_fan_in_and_fan_out
-from torch.optim.lr_scheduler import _LRScheduler
+from torch.nn.functional import _canonical_mask, _none_or_dtype
+from torch.nn.utils._named_member_accessor import NamedMemberAccessor
+from torch.optim.lr_scheduler import _LRScheduler, _format_param
+from torch.utils._foreach_utils import Indices, TensorListList, _group_tensors_by_device_and_dtype
+from torch.utils._foreach_utils import _device_has_foreach_support, _has_foreach_support
+from torch.utils._typing_utils import copy_method_params, not_none
+from torch.utils.backend_registration import _privateuse1_backend_name
+from torch._prims_common import DeviceLikeType
 from torch.cuda.random import get_rng_state_all
 import torch
 assert isinstance(torch.nn.BatchNorm2d(2), _BatchNorm)
@@ -42,6 +50,8 @@ assert not torch.xpu.is_available() and torch.xpu.device_count() == 0
 assert not torch.cuda.is_current_stream_capturing() and not torch.backends.cuda.is_built()
 torch.backends.cuda.matmul.allow_tf32 = True
 assert torch.backends.cuda.matmul.allow_tf32
+assert torch._disable_dynamo(len) is len and torch._C._log_api_usage_once("here") is None
+assert _privateuse1_backend_name == "npu"
 """
 
 
@@ -139,3 +149,130 @@ def test_torchscript_is_taken_as_where_it_is_switched_off() -> None:
         jit.script(3)
     with pytest.raises(RuntimeError, match="there is no TorchScript here"):
         jit.ScriptFunction()
+
+
+def inner(torch: Any, name: str) -> Any:
+    return importlib.import_module(f"{torch.__name__}.{name}")
+
+
+MASKS = {
+    "none": lambda t: None, "bools": lambda t: t.tensor([True, False]), "numbers": lambda t: t.ones(2).double(),
+    "integers": lambda t: t.tensor([1, 0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("other", [None, "bool", "float32", "float64"])
+@pytest.mark.parametrize("name", MASKS)
+@pytest.mark.parametrize("looks", [True, False])
+def test_masks(name: str, other: str | None, looks: bool) -> None:
+    def case(torch: Any) -> Any:
+        functional, mask = torch.nn.functional, MASKS[name](torch)
+        kind = None if other is None else getattr(torch, other)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = functional._canonical_mask(mask, "mask", kind, "other", torch.float16, looks)
+        return found, [str(each.message) for each in caught], str(functional._none_or_dtype(mask))
+
+    agree_or_raise(case)
+
+
+def groups(torch: Any, *lists: Any) -> Any:
+    utils = inner(torch, "utils._foreach_utils")
+    found = utils._group_tensors_by_device_and_dtype([each(torch) for each in lists], with_indices=True)
+    return sorted((str(key), value) for key, value in found.items())
+
+
+def three(t: Any) -> Any:
+    return [t.ones(2), t.ones(3).double(), t.ones(4)]
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        [three],
+        [three, lambda t: [None, t.ones(3).double(), None]],
+        [three, lambda t: []],
+        [three, lambda t: [t.tensor(1.0)] * 3],
+        [three, lambda t: [each.bfloat16() for each in three(t)]],
+        [three, lambda t: [each.int() for each in three(t)]],
+        [three, lambda t: three(t)[:2]],
+        [three, lambda t: [1, 2, 3]],
+        [lambda t: [None, *three(t)[1:]], three],
+        [lambda t: []],
+        [lambda t: t.ones(3)],
+    ],
+)
+def test_groups_of_tensors(lists: Any) -> None:
+    agree_or_raise(lambda torch: groups(torch, *lists))
+
+
+def test_lists_that_operators_take() -> None:
+    def case(torch: Any) -> Any:
+        utils, tensors = inner(torch, "utils._foreach_utils"), three(torch)
+        cpu, meta = torch.device("cpu"), torch.device("meta")
+        return [
+            utils._device_has_foreach_support(cpu), utils._device_has_foreach_support(meta),
+            utils._has_foreach_support([*tensors, None], cpu),
+            utils._has_foreach_support([torch.nn.Parameter(tensors[0])], cpu),
+        ]  # fmt: skip
+
+    agree(case)
+
+
+@pytest.mark.parametrize("rate", [lambda t: 0.1, lambda t: [0.1, 0.2], lambda t: (0.1,), lambda t: t.tensor(3.0)])
+def test_an_option_of_each_group(rate: Any) -> None:
+    def case(torch: Any) -> Any:
+        made = [{"params": [torch.ones(1, requires_grad=True)]} for _ in range(2)]
+        given = rate(torch)
+        found = inner(torch, "optim.lr_scheduler")._format_param("lr", torch.optim.SGD(made, lr=1), given)
+        return found, found[0] is given, found[0] is found[1]
+
+    agree_or_raise(case)
+
+
+def test_what_is_asked_of_c() -> None:
+    def case(torch: Any) -> Any:
+        before, x = torch._C._is_any_autocast_enabled(), torch.ones(2)
+        with torch.autocast("cpu"):
+            inside = torch._C._is_any_autocast_enabled()
+        compatible = torch._has_compatible_shallow_copy_type
+        nn, scores, classes = torch._C._nn, torch.ones(2, 3), torch.tensor([0, 1])
+        losses = nn.cross_entropy_loss(scores, classes, None, 1), nn.nll_loss_nd(scores, classes, None, 2)
+        padded = nn.pad_sequence([x, torch.ones(3)], True, 5.0)
+        return before, inside, compatible(x, x.double()), compatible(x, x.to("meta")), losses, padded
+
+    agree(case)
+    add = mindtorch_v2._C._add_docstr
+
+    def bare() -> None: ...
+
+    assert add(bare, "what it does") is bare
+    assert bare.__doc__ == "what it does"
+    with pytest.raises(RuntimeError, match="already has a docstring"):
+        add(bare, "again")
+    with pytest.raises(TypeError, match="don't know how to add docstring to type 'Undocumented'"):
+        add(Undocumented(), "never")
+
+
+class Undocumented:
+    __slots__ = ()
+    __doc__ = None
+
+
+@pytest.mark.parametrize("options", [{}, {"get_infos": True}, {"pivot": False}], ids=str)
+def test_lu(options: dict[str, Any]) -> None:
+    agree_or_raise(lambda t: t.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 7.0]]).lu(**options))
+
+
+def test_a_slice_turned_back() -> None:
+    def case(t: Any) -> Any:
+        whole = t.arange(40.0).reshape(4, 10)
+        found = whole[:, 2:6].slice_inverse(whole, 1, 2, 6)
+        return found, found.data_ptr() == whole.data_ptr(), found._base is whole
+
+    agree(case)
+    agree_or_raise(lambda t: t.ones(2, 2).slice_inverse(t.ones(4, 10), 0, 0, 2))
+
+
+def test_a_device_that_is_nowhere() -> None:
+    agree_or_raise(lambda t: t.ones(2).ipu())

@@ -152,6 +152,9 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     return _marked if fn is None else _marked(fn)
 
 
+_disable_dynamo = disable  # `torch._disable_dynamo`, which PyTorch's own code and libraries say
+
+
 def _note(t: Any, *args: Any, **kwargs: Any) -> None:
     """What is said of a tensor's sizes, which are known here."""
 

@@ -66,7 +66,7 @@ _REFUSED = "binary_cross_entropy"  # its gradient leaves the range of float16
 # which would run lower for what they are made of; and operators that are refused
 _LISTS = {
     "cpu": (
-        f"{_LOWER} mkldnn_rnn_layer",
+        f"{_LOWER} _addmm_activation _native_multi_head_attention mkldnn_rnn_layer",
         f"{_CPU_FLOAT32} {_CPU_FLOAT32_IMAGES} {_CPU_FLOAT32_REST}",
         "cat index_copy stack",
         "dot mv",

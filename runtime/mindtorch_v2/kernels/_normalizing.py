@@ -117,10 +117,29 @@ def normalized(x: Tensor, dims: Sequence[int], rstd: Tensor, centered: bool = Tr
     return apart * root, mean, root
 
 
+def _mask_of_kind(mask: Tensor, kind: int | None, scores: Tensor) -> Tensor:
+    """A mask of another shape than the scores', as one of theirs."""
+    if kind is None:
+        raise RuntimeError("Mask Type should be defined")
+    if kind not in (0, 1, 2):
+        raise RuntimeError(
+            f"Mask Type should be 0 (src_mask) or 1 (src_key_padding_mask), or 2 (default_mask), got {kind}"
+        )
+    if kind == 2 or scores.dim() != 4:
+        raise RuntimeError("For mask_type == 2 mask shape should match input shape")
+    batch, _, steps, length = scores.shape
+    wanted = (steps, length) if kind == 0 else (batch, length)
+    if tuple(mask.shape) != wanted:
+        raise RuntimeError(f"For mask_type == {kind} mask shape should be {'(L, L)' if kind == 0 else '(B, L)'}")
+    result: Tensor = (mask if kind == 0 else mask.reshape(batch, 1, 1, length)).expand(scores.shape)
+    return result
+
+
 def masked_softmax(self: Tensor, mask: Tensor, dim: int | None, mask_type: int | None) -> Tensor:
     """The softmax of what is not masked. A mask has the shape of ``self``.
 
-    Of (B, H, L, L) it may be of (L, L), where its type is 0, or of (B, L), where it is 1.
+    Of (B, H, L, L) it may be of (L, L), where its type is 0, or of (B, L), where it is 1; of another shape its type has
+    to be given.
 
     Raises RuntimeError for another shape and for what is no mask of booleans.
     """
@@ -128,13 +147,7 @@ def masked_softmax(self: Tensor, mask: Tensor, dim: int | None, mask_type: int |
         raise RuntimeError("Mask should be a boolean tensor")
     if not self.is_floating_point():
         raise NotImplementedError(f'"masked_softmax" not implemented for {self.dtype}')
-    if self.dim() == 4 and mask.dim() == 2:
-        batch, _, _, length = self.shape
-        if mask_type == 0 and tuple(mask.shape) == (self.shape[2], length):
-            mask = mask.expand(self.shape)
-        elif mask_type == 1 and tuple(mask.shape) == (batch, length):
-            mask = mask.reshape(batch, 1, 1, length).expand(self.shape)
     if mask.shape != self.shape:
-        raise RuntimeError("For mask_type == 2 mask shape should match input shape")
+        mask = _mask_of_kind(mask, mask_type, self)
     result: Tensor = self.masked_fill(mask, float("-inf")).softmax(-1 if dim is None else dim)
     return result

@@ -450,3 +450,28 @@ def all_at_least_2d(tensors: Sequence[Tensor]) -> list[Tensor]:
 def all_at_least_3d(tensors: Sequence[Tensor]) -> list[Tensor]:
     """`at_least_3d` of each."""
     return [at_least_3d(tensor) for tensor in tensors]
+
+
+def pad_sequence(
+    sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Tensor:
+    """Sequences (steps_i, ...) side by side: (longest, sequences, ...), with ``batch_first`` (sequences, longest, ...).
+
+    Raises RuntimeError for none, for inner dimensions that differ, and for a side that there is not.
+    """
+    if not sequences:
+        raise RuntimeError("received an empty list of sequences")
+    if padding_side not in ("left", "right"):
+        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    longest, inner = max(each.size(0) for each in sequences), list(sequences[0].shape[1:])
+    padded = []
+    for each in sequences:
+        if list(each.shape[1:]) != inner:
+            raise RuntimeError(
+                f"pad_sequence: all dimensions but the first must be {inner}, as the first sequence's, got "
+                f"{list(each.shape[1:])}"
+            )
+        more = each.new_full((longest - each.size(0), *inner), padding_value).to(sequences[0].dtype)
+        padded.append(ops.aten.cat([each, more] if padding_side == "right" else [more, each]))
+    result: Tensor = ops.aten.stack(padded, 0 if batch_first else 1)
+    return result

@@ -1,4 +1,4 @@
-"""The losses against classes, whose arguments the functions of `functional` have resolved."""
+"""Losses against classes: negative log-likelihoods and cross entropy; reduction 0 is none, 1 the mean, 2 the sum."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 from .._argument_types import as_int, types_come_first
 from .._core import Tensor
 from .._ops import ops
-from ._reduction import reduced
+from .losses import reduced
 
 __all__ = ["cross_entropy_loss", "nll_loss_nd"]
 

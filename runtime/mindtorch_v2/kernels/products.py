@@ -386,3 +386,105 @@ def chain_matmul(matrices: Sequence[Tensor]) -> Tensor:
     for matrix in matrices[1:]:
         found = ops.aten.mm(found, matrix)
     return found
+
+
+# ---------------------------------------------------------------- products with more behind, or of less
+def addmm_activation(
+    self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False
+) -> Tensor:
+    """relu(beta * self + alpha * mat1 @ mat2), or gelu; shapes as `addmm`'s."""
+    total = ops.aten.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+    result: Tensor = ops.aten.gelu(total) if use_gelu else ops.aten.relu(total)
+    return result
+
+
+def int_mm(self: Tensor, mat2: Tensor) -> Tensor:
+    """(n, m) int8 or uint8 times (m, p) int8: (n, p) int32. Raises RuntimeError for other shapes and dtypes."""
+    for name, given, dtypes in (("self", self, ("int8", "uint8")), ("mat2", mat2, ("int8",))):
+        if given.dim() != 2:
+            raise RuntimeError(f"_int_mm: Expected {name} to be of dimension 2 but got {given.dim()}")
+        if given.dtype not in [_core.dtypes[dtype] for dtype in dtypes]:
+            raise RuntimeError(f"_int_mm: Expected {name} dtype to be {' or '.join(dtypes)} but got {given.dtype}")
+    if self.shape[1] != mat2.shape[0]:
+        raise RuntimeError(
+            f"_int_mm: self.size(1) needs to match mat2.size(0) but got {self.shape[1]} and {mat2.shape[0]}"
+        )
+    wide = _core.dtypes["int32"]
+    result: Tensor = ops.aten.mm(self.to(wide), mat2.to(wide))
+    return result
+
+
+# ---------------------------------------------------------------- groups
+def grouped_mm(
+    self: Tensor, mat2: Tensor, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None
+) -> Tensor:
+    """Products of groups of matrices; ``offs``, (groups) of int32, says where each ends in a side of two dimensions.
+
+    (rows, k) @ (groups, k, n) has groups of rows: (rows, n). (groups, m, k) @ (k, columns) has groups of columns:
+    (m, columns). (m, inner) @ (inner, n) has groups of the inner dimension: (groups, m, n). Two batches need no
+    ``offs``. Rows and columns behind the last group are 0.
+
+    Raises RuntimeError for shapes and dtypes that do not go together, and for offsets that fall or lie outside.
+    """
+    _check_groups(self, mat2, offs, bias, out_dtype)
+    if offs is None:
+        return ops.aten.bmm(self, mat2)  # type: ignore[no-any-return]
+    whole = self.shape[0] if self.dim() == 2 < mat2.dim() else mat2.shape[1] if mat2.dim() == 2 < self.dim() else None
+    ends = offs.tolist()
+    spans = list(zip([0, *ends], ends, strict=False))
+    limit = self.shape[1] if whole is None else whole
+    if any(not 0 <= first <= last <= limit for first, last in spans):
+        raise RuntimeError(f"expected offsets that rise from 0 to at most {limit}, got {ends}")
+    if whole is None:
+        return ops.aten.stack([ops.aten.mm(self[:, a:b], mat2[a:b]) for a, b in spans])  # type: ignore[no-any-return]
+    rest = whole - (ends[-1] if ends else 0)
+    if self.dim() == 2:
+        parts = [ops.aten.mm(self[a:b], group) for (a, b), group in zip(spans, mat2.unbind(), strict=True)]
+        parts.append(self.new_zeros((rest, mat2.shape[2])))
+    else:
+        parts = [ops.aten.mm(group, mat2[:, a:b]) for (a, b), group in zip(spans, self.unbind(), strict=True)]
+        parts.append(self.new_zeros((self.shape[1], rest)))
+    result: Tensor = ops.aten.cat(parts, 0 if self.dim() == 2 else 1)
+    return result
+
+
+def grouped_mm_fake(
+    self: Tensor, mat2: Tensor, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None
+) -> Tensor:
+    """What `grouped_mm` gives, without its values."""
+    _check_groups(self, mat2, offs, bias, out_dtype)
+    size: tuple[int, ...] = (self.shape[-2], mat2.shape[-1])
+    if self.dim() == mat2.dim():
+        size = (self.shape[0] if offs is None else offs.shape[0], *size)
+    return self.new_empty(size)  # type: ignore[no-any-return]
+
+
+def _check_groups(a: Tensor, b: Tensor, offs: Tensor | None, bias: Tensor | None, out_dtype: Any) -> None:
+    dtypes = [_core.dtypes[name] for name in ("float32", "bfloat16", "float16")]
+    for name, given in (("mat_a", a), ("mat_b", b)):
+        if given.dtype not in dtypes:
+            raise RuntimeError(f"Expected {name} to be Float32, BFloat16 or Float16 matrix, got {given.dtype}")
+        if given.dim() not in (2, 3):
+            raise RuntimeError(f"{name} has to be 2 or 3d, got {given.dim()}d")
+    if a.dtype != b.dtype:
+        raise RuntimeError(f"expected mat_a and mat_b to have the same dtype, but got: {a.dtype} != {b.dtype}")
+    if a.shape[-1] != b.shape[-2]:
+        raise RuntimeError(
+            f"contraction dimension of mat_a and mat_b must match, got {tuple(a.shape)} and {tuple(b.shape)}"
+        )
+    if (offs is not None) != (2 in (a.dim(), b.dim())):
+        raise RuntimeError("Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d")
+    if offs is None and a.shape[0] != b.shape[0]:
+        raise RuntimeError(f"batched dimension has to match, got {a.shape[0]} and {b.shape[0]}")
+    if offs is not None:
+        if offs.dim() != 1:
+            raise RuntimeError(f"offs has to be 1D, got {offs.dim()}D")
+        if offs.dtype is not _core.dtypes["int32"]:
+            raise RuntimeError(f"Offsets have to be int32, got {offs.dtype}")
+        groups = [side.shape[0] for side in (a, b) if side.dim() == 3]
+        if groups and groups[0] != offs.shape[0]:
+            raise RuntimeError(f"matrix batch sizes have to match: {groups[0]} matrices, {offs.shape[0]} offsets")
+    if bias is not None:
+        raise RuntimeError("Bias not supported yet")
+    if out_dtype is not None and out_dtype != a.dtype:
+        raise RuntimeError(f"Grouped gemm output dtype must match `mat_a` dtype, got {out_dtype} and {a.dtype}")

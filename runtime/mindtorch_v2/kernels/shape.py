@@ -26,6 +26,7 @@ __all__ = [
     "repeat_setup",
     "select_backward",
     "slice_backward",
+    "slice_inverse",
     "split_backward",
     "split_setup",
     "stack_backward",
@@ -45,6 +46,15 @@ def permute_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 def permute_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     """The dimensions back in their order."""
     return grad.permute(ctx.inverse), None
+
+
+def slice_inverse(self: Tensor, src: Tensor, *slice: Any) -> Tensor:
+    """The memory of ``self``, a slice of something that lies as ``src`` does, as the whole of that.
+
+    Raises RuntimeError where the memory does not hold so much.
+    """
+    whole: Tensor = self.as_strided(src.shape, src.stride(), src.storage_offset())
+    return whole
 
 
 def as_strided_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

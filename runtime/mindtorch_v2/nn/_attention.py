@@ -10,6 +10,8 @@ from typing import Any
 from .. import _core
 from .._argument_types import names_wrong_types
 from .._core import Tensor
+from .._core import dtype as DType
+from .._frames import user_stacklevel
 from .._ops import ops
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
@@ -71,26 +73,37 @@ def _is_batched(
     return dims == 3
 
 
-def canonical_masks(
-    dtype: Any, masks: dict[str, Tensor | None], stacklevel: int = 4
-) -> tuple[Tensor | None, Tensor | None]:
-    """What two masks add to scores of a dtype: where one is true, and a key is not to be seen, minus infinity.
-
-    Raises AssertionError for a mask of integers; warns where the masks, by name, are of different types.
-    """
+def canonical_masks(dtype: Any, masks: dict[str, Tensor | None]) -> tuple[Tensor | None, Tensor | None]:
+    """What two masks, by name, add to scores of a dtype; see `canonical_mask`."""
     (name, mask), (other_name, other) = masks.items()
-    if mask is not None and other is not None and mask.dtype is not other.dtype:
-        message = f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead."
-        warnings.warn(message, stacklevel=stacklevel)
-    return _added(mask, name, dtype), _added(other, other_name, dtype)
+    first = canonical_mask(mask, name, none_or_dtype(other), other_name, dtype)
+    return first, canonical_mask(other, other_name, None, "", dtype, False)
 
 
-def _added(mask: Tensor | None, name: str, dtype: Any) -> Tensor | None:
-    if mask is None or mask.is_floating_point():
+def canonical_mask(
+    mask: Tensor | None, mask_name: str, other_type: Any, other_name: str, target_type: Any, check_other: bool = True
+) -> Tensor | None:
+    """What a mask adds to scores of a dtype: where it is true, and a key is not to be seen, minus infinity.
+
+    Raises AssertionError for a mask of integers; warns where another mask is of another type, if ``check_other``.
+    """
+    if mask is None:
+        return None
+    if check_other and other_type is not None and mask.dtype != other_type:
+        message = f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead."
+        warnings.warn(message, stacklevel=user_stacklevel())
+    if mask.is_floating_point():
         return mask
-    _check(mask.dtype is _core.dtypes["bool"], f"only bool and floating types of {name} are supported")
-    result: Tensor = ops.aten.zeros_like(mask, dtype=dtype).masked_fill_(mask, -math.inf)
+    _check(mask.dtype is _core.dtypes["bool"], f"only bool and floating types of {mask_name} are supported")
+    result: Tensor = ops.aten.zeros_like(mask, dtype=target_type).masked_fill_(mask, -math.inf)
     return result
+
+
+def none_or_dtype(input: Tensor | None) -> DType | None:
+    """The dtype of a tensor, None for none. Raises RuntimeError for what is neither."""
+    if input is not None and not isinstance(input, Tensor):
+        raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
+    return None if input is None else input.dtype
 
 
 def _packed(query: Tensor, key: Tensor, value: Tensor, weight: Tensor, bias: Tensor | None) -> Sequence[Tensor]:

@@ -14,7 +14,7 @@ from .._core import dtype as DType
 from .._ops import ops
 from ..autograd import Function, grad
 from ..autograd.grad_mode import enable_grad
-from ._class_losses import cross_entropy_loss
+from ..kernels.class_losses import cross_entropy_loss
 from ._reduction import code
 
 __all__ = ["LinearCrossEntropyOptions", "linear_cross_entropy"]

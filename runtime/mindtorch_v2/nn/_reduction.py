@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from .._core import Tensor
 from .._frames import user_stacklevel
+from ..kernels.losses import reduced
 
 __all__ = ["code", "name", "reduced"]
 
@@ -38,9 +38,3 @@ def code(reduction: str) -> int:
     if not isinstance(reduction, str) or reduction not in _CODES:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return _CODES[reduction]
-
-
-def reduced(loss: Tensor, reduction: int) -> Tensor:
-    """A loss for each element, reduced."""
-    result: Tensor = loss if reduction == 0 else loss.mean() if reduction == 1 else loss.sum()
-    return result

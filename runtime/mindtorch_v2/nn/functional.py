@@ -14,7 +14,8 @@ from ..overrides import overridable
 from . import _activations, _attention, _dropouts, _embedding, _losses, _normalization, _reduction, _spatial
 from ._activations import *  # noqa: F403  (activations with and without ``inplace``)
 from ._attention import *  # noqa: F403
-from ._class_losses import cross_entropy_loss, nll_loss_nd
+from ._attention import canonical_mask as _canonical_mask  # noqa: F401  (libraries import it)
+from ._attention import none_or_dtype as _none_or_dtype  # noqa: F401
 from ._dropouts import *  # noqa: F403
 from ._embedding import *  # noqa: F403
 from ._linear_cross_entropy import linear_cross_entropy
@@ -28,6 +29,7 @@ __all__ = [
     "cross_entropy",
     "dropout",
     "gelu",
+    "grouped_mm",
     "l1_loss",
     "linear",
     "linear_cross_entropy",
@@ -53,6 +55,26 @@ __all__ = [
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``; input (..., in), weight (out, in), bias (out)."""
     result: Tensor = ops.aten.linear(input, weight, bias)
+    return result
+
+
+def grouped_mm(
+    mat_a: Tensor,
+    mat_b: Tensor,
+    *,
+    offs: Tensor | None = None,
+    bias: Tensor | None = None,
+    out_dtype: DType | None = None,
+) -> Tensor:
+    """Products of groups of matrices, as of experts that have not as many tokens; ``offs`` (groups) int32.
+
+    Of (rows, k) and (groups, k, n) it is (rows, n), where group i has the rows from ``offs[i - 1]`` to ``offs[i]``;
+    of (groups, m, k) and (k, columns) it is (m, columns), of (m, inner) and (inner, n) it is (groups, m, n). Two
+    batches are multiplied as they are.
+
+    Raises RuntimeError for other shapes, for dtypes but float32, bfloat16 and float16, and for a ``bias``.
+    """
+    result: Tensor = ops.aten._grouped_mm(mat_a, mat_b, offs, bias, out_dtype)
     return result
 
 
@@ -179,7 +201,8 @@ def nll_loss(
 ) -> Tensor:
     """Minus the score of each target class; input (C), (N, C) or (N, C, ...) of log-probabilities."""
     chosen = _reduction.code(_reduction.name(reduction, size_average, reduce))
-    return nll_loss_nd(input, target, weight, chosen, ignore_index)
+    result: Tensor = ops.aten.nll_loss_nd(input, target, weight, chosen, ignore_index)
+    return result
 
 
 def cross_entropy(
@@ -194,7 +217,8 @@ def cross_entropy(
 ) -> Tensor:
     """Cross entropy of scores (C), (N, C) or (N, C, ...) with class indices, or with probabilities of input's shape."""
     chosen = _reduction.code(_reduction.name(reduction, size_average, reduce))
-    return cross_entropy_loss(input, target, weight, chosen, ignore_index, label_smoothing)
+    result: Tensor = ops.aten.cross_entropy_loss(input, target, weight, chosen, ignore_index, label_smoothing)
+    return result
 
 
 def _same_sizes(input: Tensor, target: Tensor) -> tuple[Tensor, ...]:

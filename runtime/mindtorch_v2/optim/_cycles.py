@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ._schedules import LRScheduler, checked_optimizer, set_rate
+from ._schedules import LRScheduler, checked_optimizer, of_groups, set_rate
 from .optimizer import Optimizer
 
 __all__ = ["CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR", "ReduceLROnPlateau"]
@@ -97,11 +97,11 @@ class CyclicLR(LRScheduler):
     ) -> None:
         self.optimizer = checked_optimizer(optimizer)
         groups = optimizer.param_groups
-        base_lrs = _of_groups("base_lr", optimizer, base_lr)
+        base_lrs = of_groups("base_lr", optimizer, base_lr)
         if last_epoch == -1:
             for group, rate in zip(groups, base_lrs, strict=True):
                 set_rate(group, "lr", rate)
-        self.max_lrs = _of_groups("max_lr", optimizer, max_lr)
+        self.max_lrs = of_groups("max_lr", optimizer, max_lr)
         up = float(step_size_up)
         down = up if step_size_down is None else float(step_size_down)
         self.total_size, self.step_ratio = up + down, up / (up + down)
@@ -189,7 +189,7 @@ class OneCycleLR(LRScheduler):
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
         self._schedule_phases = _phases(self.total_steps, pct_start, three_phase)
         self._anneal_func_type = anneal_strategy
-        for group, high in zip(optimizer.param_groups, _of_groups("max_lr", optimizer, max_lr), strict=True):
+        for group, high in zip(optimizer.param_groups, of_groups("max_lr", optimizer, max_lr), strict=True):
             if last_epoch == -1:
                 group["initial_lr"] = high / div_factor
                 group["max_lr"] = high
@@ -253,25 +253,12 @@ def _phases(total: int, pct_start: float, three: bool) -> list[dict[str, Any]]:
     return [rise, fall, phase(total - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
 
 
-def _of_groups(name: str, optimizer: Optimizer, given: Any) -> list[Any]:
-    """An option for each group: one for all, or a list."""
-    count = len(optimizer.param_groups)
-    if not isinstance(given, (list, tuple)):
-        return [given] * count
-    if len(given) != count:
-        raise ValueError(
-            f"{name} must have the same length as optimizer.param_groups. {name} has {len(given)} values, param_groups "
-            f"has {count}."
-        )
-    return list(given)
-
-
 def _begin_momentum(
     self: Any, optimizer: Optimizer, base: Any, most: Any, last_epoch: int
 ) -> tuple[list[Any], list[Any]]:
     """The least and the greatest momentum of each group, which begins with the greatest."""
     self.use_beta1 = _momentum_key(optimizer) == "betas"
-    least, greatest = _of_groups("base_momentum", optimizer, base), _of_groups("max_momentum", optimizer, most)
+    least, greatest = of_groups("base_momentum", optimizer, base), of_groups("max_momentum", optimizer, most)
     if last_epoch == -1:
         for group, high, low in zip(optimizer.param_groups, greatest, least, strict=True):
             _set_momentum(self, group, high)

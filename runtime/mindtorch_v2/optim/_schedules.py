@@ -177,6 +177,21 @@ def _copied(rate: Any) -> Any:
     return rate.clone() if isinstance(rate, Tensor) else rate
 
 
+def of_groups(name: str, optimizer: Optimizer, param: Any) -> list[Any]:
+    """An option for each group of an optimizer: one for all, or a list; of tensors copies.
+
+    Raises ValueError for a list of another length.
+    """
+    count = len(optimizer.param_groups)
+    given = param if isinstance(param, (list, tuple)) else [param] * count
+    if len(given) != count:
+        raise ValueError(
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(given)} values, param_groups "
+            f"has {count}."
+        )
+    return [_copied(value) for value in given]
+
+
 # ---------------------------------------------------------------- functions of the user's
 class LambdaLR(LRScheduler):
     """The initial rate times ``lr_lambda(epoch)``: one function, or one for each group."""

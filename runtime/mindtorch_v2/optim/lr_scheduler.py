@@ -5,6 +5,7 @@ from ._cycles import *  # noqa: F403  (schedules that rise and fall, and the one
 from ._schedules import *  # noqa: F403  (factors of the rate, functions, schedules of schedules)
 from ._schedules import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from ._schedules import LRScheduler
+from ._schedules import of_groups as _format_param  # noqa: F401  (libraries call it)
 
 __all__ = [*_schedules.__all__, *_cycles.__all__]
 

@@ -14,9 +14,8 @@ from .._ops import ops
 from ..autograd import no_grad
 from ..nn import Module
 from ..nn.norms import _BatchNorm
-from ._cycles import _of_groups
 from ._rules import lists_run_on
-from ._schedules import LRScheduler
+from ._schedules import LRScheduler, of_groups
 from .optimizer import Optimizer
 
 __all__ = [
@@ -201,7 +200,7 @@ class SWALR(LRScheduler):
         anneal_strategy: str = "cos",
         last_epoch: int = -1,
     ) -> None:
-        for rate, group in zip(_of_groups("swa_lr", optimizer, swa_lr), optimizer.param_groups, strict=True):
+        for rate, group in zip(of_groups("swa_lr", optimizer, swa_lr), optimizer.param_groups, strict=True):
             group["swa_lr"] = rate
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")

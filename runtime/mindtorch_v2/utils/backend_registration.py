@@ -116,3 +116,9 @@ class _Place:
         method.__name__ = method.__qualname__ = self.name
         method.__doc__ = f"On a {self.name} device, the current one unless one is given."
         return method
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_privateuse1_backend_name":
+        return private_use1_name()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

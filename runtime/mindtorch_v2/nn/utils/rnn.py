@@ -226,22 +226,7 @@ def pad_sequence(
         raise RuntimeError(
             f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
         )
-    given: list[Any] = list(sequences)
-    if not given:
-        raise RuntimeError("received an empty list of sequences")
-    if padding_side not in ("left", "right"):
-        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
-    longest, inner = max(each.size(0) for each in given), list(given[0].shape[1:])
-    padded = []
-    for each in given:
-        if list(each.shape[1:]) != inner:
-            raise RuntimeError(
-                f"pad_sequence: all dimensions but the first must be {inner}, as the first sequence's, got "
-                f"{list(each.shape[1:])}"
-            )
-        more = each.new_full((longest - each.size(0), *inner), padding_value).to(given[0].dtype)
-        padded.append(ops.aten.cat([each, more] if padding_side == "right" else [more, each]))
-    result: Tensor = ops.aten.stack(padded, 0 if batch_first else 1)
+    result: Tensor = ops.aten.pad_sequence(list(sequences), batch_first, padding_value, padding_side)
     return result
 
 
