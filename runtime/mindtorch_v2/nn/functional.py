@@ -190,6 +190,7 @@ def l1_loss(
     return _reduction.reduced((pair[0] - pair[1]).abs(), chosen)
 
 
+@names_wrong_types
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -205,6 +206,7 @@ def nll_loss(
     return result
 
 
+@names_wrong_types
 def cross_entropy(
     input: Tensor,
     target: Tensor,
