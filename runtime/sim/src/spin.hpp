@@ -1,6 +1,7 @@
 // Busy waiting for a few microseconds, to spare the cost of sleeping when the other side is about to answer.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 
@@ -17,9 +18,9 @@ inline void pause_cpu() {
 #endif
 }
 
-// Spins where it has paid off lately: after a spin in vain the next ones are left out, but for one now and then. Two
-// sides that answer each other quickly so stay awake, and where they cannot, on a busy machine, neither wastes the time
-// of the other's wake-up.
+// Spins where it has paid off lately: after a spin in vain the next one is left out, after another in vain more, twice
+// as many each time. Two sides that answer each other quickly so stay awake, and are soon again after one of them had
+// to be woken; where they cannot, on a busy machine, neither wastes the time of the other's wake-up.
 class Spin {
 public:
     // True as soon as `ready()` is; false when it was not soon enough, or is not at once and spinning does not pay.
@@ -39,16 +40,20 @@ public:
                 pause_cpu();
             }
             if (ready()) {
+                next_left_out_.store(1, std::memory_order_relaxed);
                 return true;
             }
         } while (std::chrono::steady_clock::now() < deadline);
-        left_out_.store(kLeaveOut, std::memory_order_relaxed);
+        const unsigned now_left_out = next_left_out_.load(std::memory_order_relaxed);
+        left_out_.store(now_left_out, std::memory_order_relaxed);
+        next_left_out_.store(std::min(2 * now_left_out, kMostLeftOut), std::memory_order_relaxed);
         return false;
     }
 
 private:
-    static constexpr unsigned kLeaveOut = 63;
-    std::atomic<unsigned> left_out_{0};  // a hint: threads that race for it do no harm
+    static constexpr unsigned kMostLeftOut = 64;
+    // Hints: threads that race for them do no harm.
+    std::atomic<unsigned> left_out_{0}, next_left_out_{1};
 };
 
 }  // namespace mtsim
