@@ -196,6 +196,18 @@ def alloc_like(Tensor t not None, dtype=None):
     return like_of(t, t.dt if dtype is None else <object>given_dtype("alloc_like", dtype))
 
 
+def lie_alike(Tensor first not None, *others):
+    """Whether tensors have one shape, dtype and device, and their elements in rows without gaps."""
+    cdef Tensor t
+    if not first.contig:
+        return False
+    for other in others:
+        t = <Tensor?>other
+        if not t.contig or t.dt is not first.dt or t.dev is not first.dev or not same_sizes(t, first):
+            return False
+    return True
+
+
 cdef inline Tensor like_of(Tensor t, dtype d):
     """As `alloc_like`, of a given dtype."""
     return like_at(<PyObject*>t, <PyObject*>d)

@@ -11,16 +11,36 @@ import mindtorch_v2 as torch
 
 from .. import _core
 from .._core import Tensor
+from .._core import dtype as DType
 from ..npu.built_in import MOST_BLOCKS, blocks, kernel
 
-__all__ = ["FLOAT32", "MOST_BLOCKS", "SUFFIXES", "blocks", "fits", "kernel", "result_like", "run", "together", "whole"]
+__all__ = [
+    "FLOAT32",
+    "MOST_BLOCKS",
+    "SUFFIXES",
+    "blocks",
+    "fits",
+    "in_rows",
+    "kernel",
+    "result_like",
+    "run",
+    "together",
+    "whole",
+]
 
 FLOAT32 = _core.dtypes["float32"]
 SUFFIXES = {FLOAT32: "f32", _core.dtypes["float16"]: "f16"}  # of the kernels' names
 
 
+def in_rows(*tensors: Tensor) -> bool:
+    """Whether kernels of elements take these as they mostly are: with their elements in rows."""
+    return _core.lie_alike(*tensors) and tensors[0].dtype in SUFFIXES and 0 < tensors[0].numel() < 2**32
+
+
 def fits(*tensors: Tensor) -> bool:
     """Whether kernels of elements take these together: of one shape, dtype and layout without gaps, not empty."""
+    if in_rows(*tensors):
+        return True
     first = tensors[0]
     return (
         first.dtype in SUFFIXES
@@ -59,6 +79,8 @@ def together(*tensors: Tensor) -> tuple[Tensor, ...]:
 
     The first says the layout, as it does on the CPU; others, and itself where it has gaps, are copied to it.
     """
+    if in_rows(*tensors):
+        return tensors
     first = tensors[0]
     alike = all(t.dtype is first.dtype and t.device == first.device for t in tensors)
     if not alike or first.dtype not in SUFFIXES or not first.numel():
@@ -73,7 +95,19 @@ def together(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 def run(file: str, name: str, *args: Any) -> None:
     """Launches the kernel of elements for the first tensor's dtype, in the order of memory; numbers go as float."""
-    n = args[0].numel()
+    first = args[0]
+    n = first.numel()
+    bound = _elementwise.get((file, name, first.dtype)) or _bind(file, name, args)
+    if not first.is_contiguous():
+        args = tuple(_core.tensor_ptr(arg) if isinstance(arg, Tensor) else arg for arg in args)
+    bound(blocks(n), *args, n)
+
+
+_elementwise: dict[tuple[str, str, DType], _core.Kernel] = {}  # those that have run, by file, name and dtype
+
+
+def _bind(file: str, name: str, args: tuple[Any, ...]) -> _core.Kernel:
+    dtype = args[0].dtype
     types = ["ptr" if isinstance(arg, Tensor) else "f32" for arg in args]
-    given = [_core.tensor_ptr(a) if isinstance(a, Tensor) and not a.is_contiguous() else a for a in args]
-    kernel(file, f"{name}_{SUFFIXES[args[0].dtype]}", *types, "u32")(blocks(n), *given, n)
+    bound = _elementwise[file, name, dtype] = kernel(file, f"{name}_{SUFFIXES[dtype]}", *types, "u32")
+    return bound

@@ -17,7 +17,7 @@ from .._core import OpOverload, Tensor
 from .._numbers import as_element, is_beyond
 from ..npu.fallback import run_on_cpu
 from ..npu.streams import Stream
-from ._npu import FLOAT32, SUFFIXES, blocks, fits, kernel, result_like, run, together, whole
+from ._npu import FLOAT32, SUFFIXES, blocks, fits, in_rows, kernel, result_like, run, together, whole
 
 __all__ = [
     "abs",
@@ -66,9 +66,10 @@ def _single(number: Any) -> Any:
 
 
 def _pair(op: OpOverload, name: str, self: Tensor, other: Tensor, file: str = "elementwise") -> Tensor:
-    self, other = together(self, other)
-    if not fits(self, other):
-        return run_on_cpu(op, self, other)  # type: ignore[no-any-return]
+    if not in_rows(self, other):
+        self, other = together(self, other)
+        if not fits(self, other):
+            return run_on_cpu(op, self, other)  # type: ignore[no-any-return]
     out = result_like(self)
     run(file, name, self, other, out)
     return out
@@ -101,9 +102,10 @@ def add(self: Tensor, other: Tensor, *, alpha: Any) -> Tensor:
     """self + alpha * other"""
     if alpha == 1 and _is_row_of(self, other):
         return _with_row(self, other)
-    self, other = together(self, other)
-    if not fits(self, other):
-        return run_on_cpu(_aten.add.Tensor, self, other, alpha=alpha)  # type: ignore[no-any-return]
+    if not in_rows(self, other):
+        self, other = together(self, other)
+        if not fits(self, other):
+            return run_on_cpu(_aten.add.Tensor, self, other, alpha=alpha)  # type: ignore[no-any-return]
     return _sum_into(result_like(self), self, other, alpha)
 
 
@@ -186,9 +188,10 @@ def mul_scalar_(self: Tensor, other: Any) -> Tensor:
 
 
 def _unary(op: OpOverload, name: str, self: Tensor, file: str = "elementwise") -> Tensor:
-    (self,) = together(self)
-    if not fits(self):
-        return run_on_cpu(op, self)  # type: ignore[no-any-return]
+    if not in_rows(self):
+        (self,) = together(self)
+        if not fits(self):
+            return run_on_cpu(op, self)  # type: ignore[no-any-return]
     out = result_like(self)
     run(file, name, self, out)
     return out
