@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mindtorch_v2 as ours
+from tests.runtime.both import agree
 
 pytorch = pytest.importorskip("torch")
 
@@ -122,3 +123,33 @@ def test_a_signal_is_found_again() -> None:
     window = ours.hann_window(16, dtype=ours.float64)
     parts = ours.stft(signal, 16, window=window, return_complex=True)
     assert ours.allclose(ours.istft(parts, 16, window=window, length=100), signal)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "int8", "uint8"])
+@pytest.mark.parametrize(
+    ("m", "k", "n"),
+    [(17, 19, 23), (64, 64, 64), (5, 700, 9), (130, 7, 300), (1, 5000, 3), (3, 1, 9000), (200, 400, 33)],
+)
+@pytest.mark.parametrize("turned", ["", "first", "second", "both"])
+def test_products_of_integers_wrap(dtype: str, m: int, k: int, n: int, turned: str) -> None:
+    def case(t: Any) -> Any:
+        t.manual_seed(m + k + n)
+        kind = getattr(t, dtype)
+        limits = t.iinfo(kind)
+        shapes = [(k, m) if turned in ("first", "both") else (m, k), (n, k) if turned in ("second", "both") else (k, n)]
+        a, b = (t.randint(limits.min, limits.max, shape, dtype=kind) for shape in shapes)
+        a = a.mT if turned in ("first", "both") else a
+        b = b.mT if turned in ("second", "both") else b
+        before = t.randint(0, 100, (m, n), dtype=kind)
+        return a @ b, t.addmm(before, a, b, beta=3, alpha=2), t.stack([a, a]) @ t.stack([b, b])
+
+    agree(case)
+
+
+def test_products_of_integers_with_a_negative_factor() -> None:
+    def case(t: Any) -> Any:
+        t.manual_seed(0)
+        a, b, c = t.randint(-9, 9, (40, 50)), t.randint(-9, 9, (50, 60)), t.randint(-9, 9, (40, 60))
+        return t.addmm(c, a, b, alpha=-3), t.addmm(c, a, b, beta=-1)
+
+    agree(case)

@@ -27,7 +27,7 @@ constexpr int64_t kAhead = 4 * kTurned;  // of a line that are asked for before 
 constexpr int64_t kLinesTogether = 8;    // that are packed side by side
 constexpr int64_t kSmall = 16 * 16 * 16; // multiplications below which packing costs more than it saves
 
-// c += alpha * a @ b, for small matrices and for integers; c has contiguous rows.
+// c += alpha * a @ b, for small matrices; c has contiguous rows.
 template <class T>
 struct SmallProduct {
   MT_INLINE static int run(const Size* size, const Matrix<const T>* a, const Matrix<const T>* b, const Matrix<T>* c,
@@ -162,6 +162,7 @@ MT_INLINE int blocked(const Size& size, const Columns& part, const First<T>& a, 
   const int64_t cols_block = (wanted + blocks * nr - 1) / (blocks * nr) * nr;
   const int64_t depth_block = std::min(kDepth, size.k);
   const int64_t all_rows = (size.m + mr - 1) / mr * mr;
+  const T factor = std::is_integral_v<T> ? T(int64_t(alpha)) : T(alpha);  // a negative number has no value without a sign
   const Panels<T> packed(((a.packed == nullptr ? rows_block : 0) + cols_block) * depth_block);
   if (!packed.data) return MT_ERROR_MEMORY;
   T* const pb = packed.data.get();
@@ -188,7 +189,7 @@ MT_INLINE int blocked(const Size& size, const Columns& part, const First<T>& a, 
         for (int64_t j = 0; j < cols; j += nr) {
           for (int64_t i = 0; i < rows; i += mr)
             TileT::run(depth, pa + i * depth, pb + j * depth, &c.at(ic + i, jc + j), c.row, std::min<int64_t>(mr, rows - i),
-                       std::min<int64_t>(nr, cols - j), from.at(ic + i, jc + j), from.row, T(alpha));
+                       std::min<int64_t>(nr, cols - j), from.at(ic + i, jc + j), from.row, factor);
         }
         if (pace.stops(rows * cols)) return MT_ERROR_INTERRUPTED;
       }
@@ -359,6 +360,18 @@ int blocked_product(const Size& size, const Matrix<const T>& a, const Matrix<con
 template int blocked_product<float>(const Size&, const Matrix<const float>&, const Matrix<const float>&, const Matrix<float>&);
 template int blocked_product<double>(const Size&, const Matrix<const double>&, const Matrix<const double>&, const Matrix<double>&);
 
+namespace {
+
+// The product of integers, which wrap: of the same bits without a sign, whose overflow C++ defines.
+template <class T, class Bits = std::make_unsigned_t<T>>
+int wrapping_product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
+  const auto bits = [](const T* data) { return reinterpret_cast<const Bits*>(data); };
+  return threaded<Bits>(size, {bits(a.data), a.row, a.column}, {bits(b.data), b.row, b.column},
+                        {reinterpret_cast<Bits*>(c.data), c.row, c.column}, alpha, {bits(before.data), before.row});
+}
+
+}  // namespace
+
 template <class T>
 int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
   static const auto small = PerIsa<SmallProduct<T>, const Size*, const Matrix<const T>*, const Matrix<const T>*,
@@ -373,6 +386,8 @@ int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b
       return row_product<T>(size.k, size.m, b.data, b.row, {a.data, a.column, a.row}, c.data, c.row, alpha);
     }
   }
+  if constexpr (std::is_integral_v<T>)
+    if (size.m * size.n * size.k > kSmall) return wrapping_product(size, a, b, c, alpha, before);
   begin(size, c, before);
   return small(&size, &a, &b, &c, alpha);
 }

@@ -104,7 +104,8 @@ int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b
 MT_INLINE void turn_four(const float* from, int64_t step, float* out, int64_t width) {
   Square<4>::turn(reinterpret_cast<char*>(out), width * 4, reinterpret_cast<const char*>(from), step * 4);
 }
-MT_INLINE void turn_four(const double* from, int64_t step, double* out, int64_t width) {
+template <class T>
+MT_INLINE void turn_four(const T* from, int64_t step, T* out, int64_t width) {
   for (int k = 0; k < 4; ++k)
     for (int i = 0; i < 4; ++i) out[k * width + i] = from[i * step + k];
 }

@@ -1,6 +1,8 @@
 // Vector types by element and bytes; written out, because GCC drops the attribute from a type that depends on a template's parameter.
 #pragma once
 
+#include <cstdint>
+
 namespace mt {
 
 template <class T, int Bytes>
@@ -16,6 +18,9 @@ MT_VECTOR(float, 64)
 MT_VECTOR(double, 16)
 MT_VECTOR(double, 32)
 MT_VECTOR(double, 64)
+MT_VECTOR(uint64_t, 16)
+MT_VECTOR(uint64_t, 32)
+MT_VECTOR(uint64_t, 64)
 #undef MT_VECTOR
 
 }  // namespace mt
