@@ -1,11 +1,12 @@
 // Convolution over up to three dimensions and its two gradients: patches of the input as columns of a matrix, block by
-// block, and the product that is in matmul.cpp; or, where a group has few channels, row by row without the matrix.
+// block, and the product that is in matmul.cpp; or, where a group has few channels, channel by channel without the matrix.
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
 #include <new>
 #include <type_traits>
 
+#include "one_channel.h"
 #include "patches.h"
 
 namespace mt {
@@ -195,44 +196,6 @@ struct Forward {
   }
 };
 
-enum What : int64_t { kOutput, kInputGradient, kWeightGradient };
-
-// One filter on one channel, row by row, into whichever of the three is asked for.
-template <class T>
-struct Direct {
-  MT_INLINE static int run(const Geometry* g, What what, T* input, T* weight, T* output) {
-    const int64_t width = g->out[2], step = g->stride[2];
-    for (int64_t tap = 0; tap < g->taps(); ++tap) {
-      T w = weight[tap], sum = 0;
-      each_row(*g, tap, 0, g->rows(), EACH {
-        T* out = output + row * width;
-        T* in = input + from;
-        if (what == kOutput) {
-          if (step == 1) {
-#pragma GCC ivdep
-            for (int64_t x = first; x < last; ++x) out[x] = wrap_add(out[x], wrap_mul(w, in[x]));
-          } else {
-#pragma GCC ivdep
-            for (int64_t x = first; x < last; ++x) out[x] = wrap_add(out[x], wrap_mul(w, in[x * step]));
-          }
-        } else if (what == kInputGradient) {
-#pragma GCC ivdep
-          for (int64_t x = first; x < last; ++x) in[x * step] = wrap_add(in[x * step], wrap_mul(w, out[x]));
-        } else {
-          T lanes[16] = {};
-          int64_t x = first;
-          for (; x + 16 <= last; x += 16)
-            for (int l = 0; l < 16; ++l) lanes[l] = wrap_add(lanes[l], wrap_mul(out[x + l], in[(x + l) * step]));
-          for (int l = 0; x < last; ++x, ++l) lanes[l] = wrap_add(lanes[l], wrap_mul(out[x], in[x * step]));
-          for (int l = 0; l < 16; ++l) sum = wrap_add(sum, lanes[l]);
-        }
-      });
-      if (what == kWeightGradient) weight[tap] = wrap_add(w, sum);
-    }
-    return MT_OK;
-  }
-};
-
 // c += a @ b, in which no part of c differs from the same part of a larger one.
 template <class T>
 int multiply(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c) {
@@ -384,7 +347,6 @@ int filters_gradient(const Geometry& g, T* input, T* weight, T* output, bool fre
 
 template <class T>
 int convolve(const Geometry& g, What what, void* input_, void* weight_, void* output_, bool fresh) {
-  static const auto direct = PerIsa<Direct<T>, const Geometry*, What, T*, T*, T*>::pick();
   const int64_t positions = g.positions();
   const bool few = g.channels <= kFewChannels && g.filters <= kFewChannels;
   const bool forward = !few && !g.is_pointwise() && (what == kOutput || (what == kInputGradient && g.turns()));
@@ -394,25 +356,25 @@ int convolve(const Geometry& g, What what, void* input_, void* weight_, void* ou
   const int64_t partial = g.batch * g.groups * g.filters * g.channels * g.taps();
   if (what == kWeightGradient && !few && g.batch > 1 && partial <= kPartial)
     return filters_gradient(g, static_cast<T*>(input_), static_cast<T*>(weight_), static_cast<T*>(output_), fresh);
-  const auto one = [&](int64_t image, int64_t k, bool first) -> int {
+  const auto one = [&](FewChannels<T>& channels, int64_t image, int64_t k, bool first) -> int {
     T* input = static_cast<T*>(input_) + (image * g.groups + k) * g.channels * g.plane();
     T* weight = static_cast<T*>(weight_) + k * g.filters * g.channels * g.taps();
     T* output = static_cast<T*>(output_) + (image * g.groups + k) * g.filters * positions;
     if (!few && what != kWeightGradient && g.is_pointwise()) return pointwise(g, what, input, weight, output, first);
     if (first) clear(g, what, input, weight, output);
     if (!few) return group(g, what, input, weight, output);
-    for (int64_t f = 0; f < g.filters; ++f)
-      for (int64_t c = 0; c < g.channels; ++c)
-        direct(&g, what, input + c * g.plane(), weight + (f * g.channels + c) * g.taps(), output + f * positions);
+    channels.run(input, weight, output);
     return mt_interrupted() ? MT_ERROR_INTERRUPTED : MT_OK;
   };
   // The groups of images side by side, but where all images add to one gradient, that of the filters: there only groups are.
   const int64_t images = what == kWeightGradient ? g.batch : 1, pieces = g.batch / images * g.groups;
   const int64_t cost = images * positions * g.filters * g.channels * g.taps();
   return parallel(pieces, taken_whole(pieces) ? rows_grain(cost) : pieces, [&](int64_t first, int64_t last) -> int {
+    FewChannels<T> channels;
+    if (few && !channels.take(g, what)) return MT_ERROR_MEMORY;
     for (; first < last; ++first)
       for (int64_t i = 0; i < images; ++i)
-        if (int status = one(first / g.groups + i, first % g.groups, fresh && i == 0)) return status;
+        if (int status = one(channels, first / g.groups + i, first % g.groups, fresh && i == 0)) return status;
     return MT_OK;
   });
 }

@@ -10,6 +10,8 @@
 
 namespace mt {
 
+enum What : int64_t { kOutput, kInputGradient, kWeightGradient };
+
 struct Geometry {
   int64_t batch, groups, channels, filters;  // channels and filters of a group
   int64_t size[3], kernel[3], out[3];        // depth, height, width: of input, filters and output
@@ -114,8 +116,46 @@ struct Patches {
     }
   }
 
+  // Calls f(element of an image's channels, its place in the copy) for each, in rows.
+  template <class E, class F>
+  MT_INLINE void each_inside(E* input, F&& f) const {
+    const int64_t step = g->stride[2], left = g->padding[2];
+    for (int64_t c = 0; c < g->channels; ++c)
+      for (int64_t z = 0; z < g->size[0]; ++z)
+        for (int64_t y = 0; y < g->size[1]; ++y, input += g->size[2]) {
+          T* const line = copy.get() + ((c * extent[0] + z + g->padding[0]) * extent[1] + y + g->padding[1]) * row();
+          if (step == 1) {
+            for (int64_t x = 0; x < g->size[2]; ++x) f(input[x], line[left + x]);
+            continue;
+          }
+          for (int64_t first = 0; first < std::min(step, g->size[2]); ++first) {
+            T* phase = line + (first + left) % step * extent[2] + (first + left) / step;
+            for (int64_t x = first; x < g->size[2]; x += step) f(input[x], *phase++);
+          }
+        }
+  }
+  // Adds the copy of one image's channels to these, without its padding.
+  void add_to(T* input) const {
+    each_inside(input, [](T& element, const T& there) { element = wrap_add(element, there); });
+  }
+  // Takes one image's channels in, where the padding is there.
+  void fill_inside(const T* input) {
+    each_inside(input, [](const T& element, T& there) { there = element; });
+  }
+
   // Takes the channels of images in, which are `apart`; false where there is no memory.
   bool take(const Geometry& geometry, const T* input, int64_t images, int64_t apart) {
+    if (!take_places(geometry, images)) return false;
+    const int64_t rows = image / row();
+    parallel(images * rows, rows_grain(row()), [&](int64_t first, int64_t last) -> int {
+      for (; first < last; ++first) copy_row(first % rows, input + first / rows * apart, copy.get() + first * row());
+      return MT_OK;
+    });
+    return true;
+  }
+
+  // Makes room for images, and finds the places of taps; false where there is no memory.
+  bool take_places(const Geometry& geometry, int64_t images) {
     g = &geometry;
     lines = g->channels * g->taps();
     for (int d = 0; d < 3; ++d) extent[d] = g->size[d] + 2 * g->padding[d];
@@ -123,15 +163,11 @@ struct Patches {
     extent[2] = up(extent[2], step);
     const int64_t plane = extent[0] * extent[1] * row();
     image = g->channels * plane;
-    const int64_t total = images * image, rows = image / row();
+    const int64_t total = images * image;
     copy.reset(new (std::nothrow) T[size_t(total + kWidest)]);
     shifts.reset(new (std::nothrow) int64_t[size_t(lines)]);
     if (!copy || !shifts) return false;
     std::fill_n(copy.get() + total, kWidest, T(0));
-    parallel(images * rows, rows_grain(row()), [&](int64_t first, int64_t last) -> int {
-      for (; first < last; ++first) copy_row(first % rows, input + first / rows * apart, copy.get() + first * row());
-      return MT_OK;
-    });
     for (int64_t line = 0; line < lines; ++line) {
       const int64_t tap = line % g->taps(), x = tap % g->kernel[2] * g->dilation[2];
       const int64_t z = tap / (g->kernel[1] * g->kernel[2]) * g->dilation[0];
