@@ -1,5 +1,5 @@
-// Sums of weighted elements along one dimension: what interpolation, means of windows, padding by elements and the
-// gradients of these come to, one dimension after another.
+// Sums of weighted elements along one dimension: what interpolation, means of windows and the gradients of these come to,
+// one dimension after another.
 #include <algorithm>
 #include <initializer_list>
 

@@ -1,7 +1,7 @@
 """Weighted sums of elements along a dimension, by C++: which elements each place of the output is made of.
 
-Interpolation, sums over windows and padding by elements are all such sums, one dimension after another; their gradients
-are those of the transposed taps.
+Interpolation and sums over windows are such sums, one dimension after another; their gradients are those of the
+transposed taps.
 """
 
 from __future__ import annotations
@@ -24,10 +24,6 @@ __all__ = [
     "antialiased",
     "cubic",
     "linear",
-    "nearest",
-    "nearest_exact",
-    "reflected",
-    "replicated",
     "resampled",
     "window_ends",
     "windows",
@@ -150,30 +146,6 @@ def adaptive_windows(size: int, places: int) -> tuple[Taps, tuple[int, ...]]:
     return _sums(size, first, last), tuple((last - first).tolist())
 
 
-# ---------------------------------------------------------------- padding
-def _moves(size: int, index: Any) -> Taps:
-    import numpy as np
-
-    return Taps(size, np.ones(len(index), "int64"), index)
-
-
-@_kept
-def reflected(size: int, before: int, after: int) -> Taps:
-    """Elements beyond an end are those as far within, from the end on."""
-    import numpy as np
-
-    index = np.abs(np.arange(-before, size + after))
-    return _moves(size, np.where(index >= size, 2 * (size - 1) - index, index))
-
-
-@_kept
-def replicated(size: int, before: int, after: int) -> Taps:
-    """Elements beyond an end are the last within."""
-    import numpy as np
-
-    return _moves(size, np.clip(np.arange(-before, size + after), 0, size - 1))
-
-
 # ---------------------------------------------------------------- interpolation
 def _float(wide: bool) -> Any:
     import numpy as np
@@ -186,30 +158,6 @@ def _scale(real: Any, size: int, places: int, align: bool, scale: float | None) 
     if align:
         return real(size - 1) / real(places - 1) if places > 1 else real(0)
     return real(1.0 / scale) if scale is not None and scale > 0 else real(size) / real(places)
-
-
-@_kept
-def nearest(size: int, places: int, scale: float | None) -> Taps:
-    """The element that begins before each place."""
-    import numpy as np
-
-    at = np.arange(places)
-    if places == 2 * size:
-        return _moves(size, at // 2)
-    if places != size:
-        step = _scale(np.float32, size, places, False, scale)
-        at = np.minimum(np.floor(at.astype("float32") * step).astype("int64"), size - 1)
-    return _moves(size, at)
-
-
-@_kept
-def nearest_exact(size: int, places: int, scale: float | None) -> Taps:
-    """The element whose middle is nearest."""
-    import numpy as np
-
-    step = _scale(np.float32, size, places, False, scale)
-    at = np.floor((np.arange(places, dtype="float32") + np.float32(0.5)) * step).astype("int64")
-    return _moves(size, np.minimum(at, size - 1))
 
 
 def _sources(size: int, places: int, align: bool, scale: float | None, wide: bool) -> Any:
@@ -227,7 +175,7 @@ def linear(size: int, places: int, align: bool, scale: float | None, wide: bool)
     import numpy as np
 
     if places == size:
-        return _moves(size, np.arange(size))
+        return Taps(size, np.ones(size, "int64"), np.arange(size))
     source = np.maximum(_sources(size, places, align, scale, wide), 0)
     low = np.minimum(source.astype("int64"), size - 1)
     share = np.clip(source - low, 0, 1)

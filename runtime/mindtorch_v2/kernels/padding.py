@@ -10,9 +10,11 @@ from .. import _core
 from .._core import Tensor
 from .._ops import ops
 from ._contexts import saves
-from ._taps import Taps, reflected, replicated, resampled
+from ._moves import Moves, added_back, reflected, replicated, taken
 
 _BOOL = _core.dtypes["bool"]
+_INEXACT = tuple(_core.dtypes[n] for n in ("float32", "float64", "float16", "bfloat16", "complex64", "complex128"))
+_NUMBERS = (*_INEXACT, *(_core.dtypes[n] for n in ("uint8", "int8", "int16", "int32", "int64")))
 Numbers = Sequence[int]
 _MODES = ("constant", "reflect", "replicate", "circular")  # by the number that `_pad_enum` takes
 
@@ -89,8 +91,8 @@ def _check(name: str, self: Tensor, padding: Numbers, dims: int) -> list[tuple[i
     return pairs
 
 
-def _check_dtype(name: str, tensor: Tensor) -> None:
-    if tensor.dtype is _BOOL:
+def _check_dtype(name: str, tensor: Tensor, dtypes: Sequence[Any]) -> None:
+    if tensor.dtype not in dtypes:
         raise NotImplementedError(f'"{name}" not implemented for {tensor.dtype}')
 
 
@@ -102,18 +104,19 @@ def _pair(name: str, make: Any, dims: int) -> tuple[Any, Any]:
         if self.is_meta:
             sizes = [n + before + after for n, (before, after) in zip(self.shape[-dims:], pairs, strict=True)]
             return _core.alloc((*self.shape[:-dims], *sizes), self.dtype, self.device)
-        _check_dtype(name, self)
-        return resampled(self, [make(n, *pair) for n, pair in zip(self.shape[-dims:], pairs, strict=True)])
+        _check_dtype(name, self, _NUMBERS)
+        return taken(self, [make(n, *pair) for n, pair in zip(self.shape[-dims:], pairs, strict=True)])
 
     def backward(grad_output: Tensor, self: Tensor, padding: Numbers) -> Tensor:
         pairs = _check(name, self, padding, dims)
-        taps: list[Taps] = [make(n, *pair) for n, pair in zip(self.shape[-dims:], pairs, strict=True)]
-        expected = [*self.shape[:-dims], *(each.places for each in taps)]
+        moves: list[Moves] = [make(n, *pair) for n, pair in zip(self.shape[-dims:], pairs, strict=True)]
+        expected = [*self.shape[:-dims], *(each.places for each in moves)]
         if list(grad_output.shape) != expected:
             raise RuntimeError(f"gradOutput size unexpected. Expected: {expected}, Got: {list(grad_output.shape)}")
         if self.is_meta:
             return _core.alloc(self.shape, grad_output.dtype, self.device)
-        return resampled(grad_output, [each.transposed for each in taps])
+        _check_dtype(f"{name}_backward", grad_output, _INEXACT)
+        return added_back(grad_output, moves)
 
     return forward, backward
 

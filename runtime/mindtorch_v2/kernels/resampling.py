@@ -8,20 +8,21 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-from . import _taps
+from . import _moves, _taps
+from ._moves import Moves, added_back, taken
 from ._taps import Taps, resampled
 
 _F64, _U8 = (_core.dtypes[name] for name in ("float64", "uint8"))
 _AXES = {1: ("W",), 2: ("H", "W"), 3: ("D", "H", "W")}
 
 
-# What makes the taps of a dimension: (size, places, align_corners, scale, in float64).
-def _nearest(size: int, places: int, align: bool, scale: float | None, wide: bool) -> Taps:
-    return _taps.nearest(size, places, scale)
+# What makes the moves or taps of a dimension: (size, places, align_corners, scale, in float64).
+def _nearest(size: int, places: int, align: bool, scale: float | None, wide: bool) -> Moves:
+    return _moves.nearest(size, places, scale)
 
 
-def _nearest_exact(size: int, places: int, align: bool, scale: float | None, wide: bool) -> Taps:
-    return _taps.nearest_exact(size, places, scale)
+def _nearest_exact(size: int, places: int, align: bool, scale: float | None, wide: bool) -> Moves:
+    return _moves.nearest_exact(size, places, scale)
 
 
 def _filtered(filter: str) -> Any:
@@ -48,7 +49,7 @@ def _check_sizes(input_size: Sequence[int], output_size: Sequence[int], dims: in
 
 def _all_taps(
     make: Any, input_size: Sequence[int], output_size: Sequence[int], align: bool, scales: Sequence[Any], wide: bool
-) -> list[Taps]:
+) -> list[Any]:
     numbers = zip(input_size[2:], output_size, scales, strict=True)
     return [make(n, m, bool(align), scale, wide) for n, m, scale in numbers]
 
@@ -78,6 +79,8 @@ def _pair(name: str, make: Any, dims: int, aligns: bool) -> tuple[Any, Any]:
         if self.is_meta:
             return _core.alloc((*self.shape[:2], *output_size), self.dtype, self.device)
         taps = _all_taps(make, self.shape, output_size, align, scales, self.dtype is _F64)
+        if isinstance(taps[0], Moves):
+            return taken(self, taps)
         if self.dtype is not _U8:
             return resampled(self, taps)
         rounded: Tensor = resampled(self.to(_core.dtypes["float32"]), taps).round().clamp(0, 255).to(_U8)
@@ -95,6 +98,8 @@ def _pair(name: str, make: Any, dims: int, aligns: bool) -> tuple[Any, Any]:
         if grad_output.is_meta:
             return _core.alloc(input_size, grad_output.dtype, grad_output.device)
         taps = _all_taps(make, input_size, output_size, align, scales, grad_output.dtype is _F64)
+        if isinstance(taps[0], Moves):
+            return added_back(grad_output, taps)
         return resampled(grad_output, [one.transposed for one in taps])
 
     return forward, backward

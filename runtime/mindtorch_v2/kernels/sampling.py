@@ -1,4 +1,4 @@
-"""Images sampled at places of a grid, by NumPy; grids of affine maps; and channels for pixels."""
+"""Images sampled at places of a grid, by C++; grids of affine maps; and channels for pixels."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from .._core import Tensor
 from .._ops import ops
 from ._arrays import as_array, as_tensor
 from ._composed import leaf_of
+from ._native import native
 
 _LINEAR, _NEAREST, _CUBIC = range(3)
 _ZEROS, _BORDER, _REFLECTION = range(3)
-_I64 = _core.dtypes["int64"]
+_F32, _F64, _I64 = (_core.dtypes[name] for name in ("float32", "float64", "int64"))
 
 
 # ---------------------------------------------------------------- where a place lies
@@ -48,7 +49,7 @@ def _bounded(place: Any, size: int, padding: int, align: bool) -> tuple[Any, Any
 
 
 class _Axis:
-    """For one dimension: the elements that each place of the grid takes, their weights and the weights' slopes."""
+    """For one dimension: the elements that each place of the grid takes, and the share of the way to the next one."""
 
     def __init__(self, grid: Any, size: int, mode: int, padding: int, align: bool) -> None:
         import numpy as np
@@ -62,10 +63,9 @@ class _Axis:
             place, slope = _bounded(place, size, padding, align)
         low = np.rint(place) if mode == _NEAREST else np.floor(place)
         share = place - low
-        steps, self.weights, slopes = _WEIGHTS[mode](share)
+        steps, _ = _WEIGHTS[mode](share)
         self.slope = slope * grid.dtype.type(half)  # of the share along the grid, in whose numbers it is linear
         self.shift = share - grid * self.slope
-        self.slopes = [each * self.slope for each in slopes]
         indices = [low + step for step in steps]
         if mode == _CUBIC and padding != _ZEROS:
             indices = [_bounded(index, size, padding, align)[0] for index in indices]
@@ -74,28 +74,25 @@ class _Axis:
 
 
 # Of a share of the way from one element to the next, an array or a tensor: which elements are taken, counted from the
-# one, their weights and the slopes of these.
-def _linear(share: Any) -> tuple[Any, Any, Any]:
-    one = share * 0 + 1
-    return (0, 1), (1 - share, share), (-one, one)
+# one, and their weights.
+def _linear(share: Any) -> tuple[Any, Any]:
+    return (0, 1), (1 - share, share)
 
 
-def _nearest(share: Any) -> tuple[Any, Any, Any]:
-    return (0,), (share * 0 + 1,), (share * 0,)
+def _nearest(share: Any) -> tuple[Any, Any]:
+    return (0,), (share * 0 + 1,)
 
 
-def _cubic(share: Any) -> tuple[Any, Any, Any]:
+def _cubic(share: Any) -> tuple[Any, Any]:
     a = -0.75
-    weights, slopes = [], []
+    weights = []
     for step in (-1, 0, 1, 2):
-        x, sign = (share - step, 1) if step <= 0 else (step - share, -1)
+        x = share - step if step <= 0 else step - share
         if step in (0, 1):
             weights.append(((a + 2) * x - (a + 3)) * x * x + 1)
-            slopes.append(sign * (3 * (a + 2) * x - 2 * (a + 3)) * x)
         else:
             weights.append(((a * x - 5 * a) * x + 8 * a) * x - 4 * a)
-            slopes.append(sign * ((3 * a * x - 10 * a) * x + 8 * a))
-    return (-1, 0, 1, 2), weights, slopes
+    return (-1, 0, 1, 2), weights
 
 
 _WEIGHTS = {_LINEAR: _linear, _NEAREST: _nearest, _CUBIC: _cubic}
@@ -155,47 +152,27 @@ def _corners(axes: list[_Axis], sizes: Sequence[int]) -> Any:
         yield index, inside, taps
 
 
-def _product(axes: list[_Axis], taps: tuple[int, ...], inside: Any, sloped: int = -1) -> Any:
-    """The weight of an element, or its slope along an axis; 0 beyond the image."""
-    found = inside
-    for at, (axis, tap) in enumerate(zip(axes, taps, strict=True)):
-        found = found * (axis.slopes if at == sloped else axis.weights)[tap]
-    return found
+def _wide(input: Tensor) -> Any:
+    """What an image is computed in: C++ counts the elements of float32 by 32 bits."""
+    return _F64 if input.dtype is _F64 or math.prod(input.shape[2:]) >= 2**31 else _F32
 
 
 def grid_sampler_nd(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
     """The image (N, C, ...) at the places (N, ..., dims) of a grid, -1 and 1 being its ends."""
-    import numpy as np
-
     _check(input, grid, interpolation_mode)
     shape = (*input.shape[:2], *grid.shape[1:-1])
-    if input.is_meta:
-        return _core.alloc(shape, input.dtype, input.device)
-    if input.numel() == 0 or grid.numel() == 0:
-        nothing: Tensor = _core.alloc(shape, input.dtype, input.device).zero_()
-        return nothing
-    batch, channels, sizes = input.shape[0], input.shape[1], tuple(input.shape[2:])
-    places = _float(grid).reshape((batch, -1, len(sizes)))
-    image = _float(input).reshape((batch, channels, -1))
-    axes = _axes(input, places, interpolation_mode, padding_mode, align_corners)
-    found = np.zeros((batch, channels, places.shape[1]), image.dtype)
-    for index, inside, taps in _corners(axes, sizes):
-        weight = _product(axes, taps, inside)[:, None]
-        values = np.take_along_axis(image, np.broadcast_to(index[:, None], found.shape), 2)
-        found += np.where(inside[:, None], values * weight, 0)
-    return as_tensor(found.reshape(shape), input.dtype)
-
-
-def _add_at(total: Any, places: Any, values: Any) -> None:
-    """Adds each value at its place. Counting them in goes over all of the total, one by one takes longer for each."""
-    import numpy as np
-
-    if 8 * values.size < total.size:
-        np.add.at(total, places, values)
-    else:
-        total += np.bincount(places, values, total.size)
+    if input.is_meta or input.numel() == 0 or grid.numel() == 0:
+        nothing: Tensor = _core.alloc(shape, input.dtype, input.device)
+        return nothing if input.is_meta else nothing.zero_()
+    wide = _wide(input)
+    image, places = (t.to(wide).contiguous() for t in (input, grid))
+    found = _core.alloc(shape, wide, input.device)
+    kernel = native("mt_grid_sample", *["desc"] * 3, *["i64"] * 3)
+    kernel(image, places, found, interpolation_mode, padding_mode, align_corners)
+    result: Tensor = found.to(input.dtype)
+    return result
 
 
 def grid_sampler_nd_backward(
@@ -208,33 +185,25 @@ def grid_sampler_nd_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, Tensor]:
     """The gradients of the image, where the mask asks for it, and of the grid."""
-    import numpy as np
-
     _check(input, grid, interpolation_mode)
-    of_input = _core.alloc(input.shape, input.dtype, input.device) if output_mask[0] else None
-    of_grid = _core.alloc(grid.shape, grid.dtype, grid.device)
+    wide = input.dtype if input.is_meta else _wide(input)
+    of_input = _core.alloc(input.shape, wide, input.device) if output_mask[0] else None
+    of_grid = _core.alloc(grid.shape, wide, grid.device)
     if input.is_meta:
         return of_input, of_grid
     if input.numel() == 0 or grid.numel() == 0:
-        return None if of_input is None else of_input.zero_(), of_grid.zero_()
-    batch, channels, sizes = input.shape[0], input.shape[1], tuple(input.shape[2:])
-    places = _float(grid).reshape((batch, -1, len(sizes)))
-    image = _float(input).reshape((batch, channels, -1))
-    grad = _float(grad_output).reshape((batch, channels, -1))
-    axes = _axes(input, places, interpolation_mode, padding_mode, align_corners)
-    back, slopes = np.zeros(image.size), np.zeros(places.shape, places.dtype)
-    planes = np.arange(batch * channels).reshape((batch, channels, 1)) * math.prod(sizes)
-    for index, inside, taps in _corners(axes, sizes):
-        at = np.broadcast_to(index[:, None], grad.shape)
-        if output_mask[0]:
-            share = np.where(inside[:, None], grad * _product(axes, taps, inside)[:, None], 0)
-            _add_at(back, (at + planes).reshape(-1), share.reshape(-1))
-        each = np.where(inside, (grad * np.take_along_axis(image, at, 2)).sum(1), 0)
-        for d in range(len(sizes)):
-            slopes[..., len(sizes) - 1 - d] += each * _product(axes, taps, inside, d)
-    if of_input is not None:
-        of_input = as_tensor(back.reshape(tuple(input.shape)), input.dtype)
-    return of_input, as_tensor(slopes.reshape(tuple(grid.shape)), grid.dtype)
+        return None if of_input is None else of_input.zero_().to(input.dtype), of_grid.zero_().to(input.dtype)
+    given = [t.to(wide).contiguous() for t in (grad_output, input, grid)]
+    types = (*["desc"] * 4, *["i64"] * 3)
+    modes = interpolation_mode, padding_mode, align_corners
+    if interpolation_mode == _NEAREST:
+        of_grid.zero_()
+    else:
+        native("mt_grid_sample_of_grid", *types)(*given, of_grid, *modes)
+    if of_input is None:
+        return None, of_grid.to(input.dtype)
+    native("mt_grid_sample_of_image", *types)(*given, of_input, *modes)
+    return of_input.to(input.dtype), of_grid.to(input.dtype)
 
 
 def _composed(input: Tensor, grid: Tensor, mode: int, padding: int, align: bool) -> Tensor:
