@@ -397,6 +397,10 @@ on_first_use(
         "losses": """
             aten::_ctc_loss:f
             aten::_ctc_loss_backward:f
+            aten::_huber:f
+            aten::_huber_slope:f
+            aten::_smooth_l1:f
+            aten::_smooth_l1_slope:f
             aten::binary_cross_entropy:f
             aten::binary_cross_entropy_backward:f
             aten::binary_cross_entropy_with_logits:f
@@ -627,6 +631,7 @@ on_first_use(
             aten::_adaptive_avg_pool2d_backward:f
             aten::_adaptive_avg_pool3d:f
             aten::_adaptive_avg_pool3d_backward:f
+            aten::_max_pool1d:f
             aten::adaptive_avg_pool1d:f
             aten::adaptive_avg_pool2d:f
             aten::adaptive_avg_pool3d:f

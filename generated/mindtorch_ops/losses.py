@@ -6,10 +6,16 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
+from mindtorch_v2.library.definitions import broadcast, broadcast_shapes, desc, empty, f64, promote_types, result_type
+from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
     "_ctc_loss",
     "_ctc_loss_backward",
+    "_huber",
+    "_huber_slope",
+    "_smooth_l1",
+    "_smooth_l1_slope",
     "binary_cross_entropy",
     "binary_cross_entropy_backward",
     "binary_cross_entropy_with_logits",
@@ -38,6 +44,7 @@ __all__ = [
 ]
 
 _lib = Library("aten", "FRAGMENT")
+_libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relative_to=__file__)
 
 
 @_lib.operator(
@@ -133,6 +140,132 @@ def _huber_loss_out(op):
 def huber_loss_backward(op):
     """The gradient of `huber_loss`."""
     op.python("mindtorch_v2.kernels.losses:huber_slope", device="any")
+
+
+@_lib.operator("_huber(Tensor self, Tensor target, float delta) -> Tensor", tags="pointwise", device_check="CPUScalars")
+def _huber(op, self, target, delta):
+    """`huber_loss` of each element."""
+    out = op.returns(broadcast(self, target))
+    op.launch("CPU", _libmindtorch_cpu["mt_huber"], desc(self), desc(target), desc(out), f64(delta))
+    op.compute(
+        torch.ops.aten.where(
+            (self - target).abs() <= delta,
+            (self - target).square() * 0.5,
+            ((self - target).abs() - 0.5 * delta) * delta,
+        ),
+        device="any",
+    )
+
+    @op.gradient
+    def _(grad):
+        return {
+            self: torch.ops.aten._huber_slope(grad, self, target, delta),
+            target: torch.ops.aten._huber_slope(grad, target, self, delta),
+        }
+
+
+@_lib.operator(
+    "_huber_slope(Tensor grad_output, Tensor self, Tensor target, float delta) -> Tensor",
+    tags="pointwise",
+    device_check="CPUScalars",
+)
+def _huber_slope(op, grad_output, self, target, delta):
+    """`grad_output` times the slope of `_huber`."""
+    out = op.returns(
+        empty(
+            broadcast_shapes(broadcast_shapes(grad_output.shape, self.shape), target.shape),
+            promote_types(result_type(self, target), result_type(self, grad_output)),
+            grad_output,
+        )
+    )
+    op.launch(
+        "CPU", _libmindtorch_cpu["mt_huber_slope"], desc(grad_output), desc(self), desc(target), desc(out), f64(delta)
+    )
+    op.compute(torch.ops.aten.clamp(self - target, -delta, delta) * grad_output, device="any")
+
+    @op.gradient
+    def _(grad):
+        return {
+            grad_output: torch.ops.aten._huber_slope(grad, self, target, delta),
+            self: torch.ops.aten.where(
+                (self - target).abs() <= delta, grad * grad_output, torch.ops.aten.zeros_like(grad)
+            ),
+            target: -torch.ops.aten.where(
+                (self - target).abs() <= delta, grad * grad_output, torch.ops.aten.zeros_like(grad)
+            ),
+        }
+
+
+@_lib.operator(
+    "_smooth_l1(Tensor self, Tensor target, float beta) -> Tensor", tags="pointwise", device_check="CPUScalars"
+)
+def _smooth_l1(op, self, target, beta):
+    """`smooth_l1_loss` of each element."""
+    out = op.returns(broadcast(self, target))
+    op.launch("CPU", _libmindtorch_cpu["mt_smooth_l1"], desc(self), desc(target), desc(out), f64(beta))
+    op.compute(
+        (self - target).abs()
+        if beta == 0
+        else torch.ops.aten.where(
+            (self - target).abs() < beta, (self - target).square() * 0.5 / beta, (self - target).abs() - 0.5 * beta
+        ),
+        device="any",
+    )
+
+    @op.gradient
+    def _(grad):
+        return {
+            self: torch.ops.aten._smooth_l1_slope(grad, self, target, beta),
+            target: torch.ops.aten._smooth_l1_slope(grad, target, self, beta),
+        }
+
+
+@_lib.operator(
+    "_smooth_l1_slope(Tensor grad_output, Tensor self, Tensor target, float beta) -> Tensor",
+    tags="pointwise",
+    device_check="CPUScalars",
+)
+def _smooth_l1_slope(op, grad_output, self, target, beta):
+    """`grad_output` times the slope of `_smooth_l1`."""
+    out = op.returns(
+        empty(
+            broadcast_shapes(broadcast_shapes(grad_output.shape, self.shape), target.shape),
+            promote_types(result_type(self, target), result_type(self, grad_output)),
+            grad_output,
+        )
+    )
+    op.launch(
+        "CPU",
+        _libmindtorch_cpu["mt_smooth_l1_slope"],
+        desc(grad_output),
+        desc(self),
+        desc(target),
+        desc(out),
+        f64(beta),
+    )
+    op.compute(
+        (torch.ops.aten.sign(self - target) if beta == 0 else torch.ops.aten.clamp((self - target) / beta, -1, 1))
+        * grad_output,
+        device="any",
+    )
+
+    @op.gradient
+    def _(grad):
+        return {
+            grad_output: torch.ops.aten._smooth_l1_slope(grad, self, target, beta),
+            self: torch.ops.aten.zeros_like(grad)
+            if beta == 0
+            else torch.ops.aten.where(
+                (self - target).abs() <= beta, grad * grad_output / beta, torch.ops.aten.zeros_like(grad)
+            ),
+            target: -(
+                torch.ops.aten.zeros_like(grad)
+                if beta == 0
+                else torch.ops.aten.where(
+                    (self - target).abs() <= beta, grad * grad_output / beta, torch.ops.aten.zeros_like(grad)
+                )
+            ),
+        }
 
 
 @_lib.operator("mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor")

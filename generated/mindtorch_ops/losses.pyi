@@ -10,6 +10,10 @@ from mindtorch_v2._ops import OpOverload, OpOverloadPacket
 __all__ = [
     "_ctc_loss",
     "_ctc_loss_backward",
+    "_huber",
+    "_huber_slope",
+    "_smooth_l1",
+    "_smooth_l1_slope",
     "binary_cross_entropy",
     "binary_cross_entropy_backward",
     "binary_cross_entropy_with_logits",
@@ -122,6 +126,30 @@ class _HuberLossBackward(OpOverload):
         """The gradient of `huber_loss`."""
 
 huber_loss_backward: _HuberLossBackward
+
+class _Huber(OpOverload):
+    def __call__(op, self: Tensor, target: Tensor, delta: float) -> Tensor:
+        """`huber_loss` of each element."""
+
+_huber: _Huber
+
+class _HuberSlope(OpOverload):
+    def __call__(op, grad_output: Tensor, self: Tensor, target: Tensor, delta: float) -> Tensor:
+        """`grad_output` times the slope of `_huber`."""
+
+_huber_slope: _HuberSlope
+
+class _SmoothL1(OpOverload):
+    def __call__(op, self: Tensor, target: Tensor, beta: float) -> Tensor:
+        """`smooth_l1_loss` of each element."""
+
+_smooth_l1: _SmoothL1
+
+class _SmoothL1Slope(OpOverload):
+    def __call__(op, grad_output: Tensor, self: Tensor, target: Tensor, beta: float) -> Tensor:
+        """`grad_output` times the slope of `_smooth_l1`."""
+
+_smooth_l1_slope: _SmoothL1Slope
 
 class _MseLossBackward(OpOverload):
     def __call__(op, grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:

@@ -14,6 +14,7 @@ from mindtorch_v2.library.definitions import (
     desc,
     empty,
     f64,
+    i32,
     like,
     none_of,
     one_of,
@@ -1806,10 +1807,20 @@ def _frexp_tensor_out(op):
     tags="pointwise",
     variants=("function", "method"),
 )
-def _nan_to_num_default(op, self):
+def _nan_to_num_default(op, self, nan, posinf, neginf):
     """NaN (by 0) and infinities (by the largest and the least number) replaced."""
-    op.returns(like(self))
-    op.python("mindtorch_v2.kernels.special:nan_to_num")
+    out = op.returns(like(self))
+    op.launch(
+        "CPU",
+        _libmindtorch_cpu["mt_nan_to_num"],
+        desc(self),
+        desc(out),
+        f64(0 if nan is None else nan),
+        i32(0 if posinf is None else 1),
+        f64(0 if posinf is None else posinf),
+        i32(0 if neginf is None else 1),
+        f64(0 if neginf is None else neginf),
+    )
 
     @op.gradient
     def _(grad):

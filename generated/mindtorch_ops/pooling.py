@@ -13,6 +13,7 @@ __all__ = [
     "_adaptive_avg_pool2d_backward",
     "_adaptive_avg_pool3d",
     "_adaptive_avg_pool3d_backward",
+    "_max_pool1d",
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",
@@ -58,9 +59,40 @@ def max_pool1d_with_indices(op):
     "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool "
     "ceil_mode=False) -> Tensor"
 )
-def max_pool1d(op, self, kernel_size, stride, padding, dilation, ceil_mode):
+def max_pool1d(op):
     """The largest elements of windows."""
-    op.returns(torch.ops.aten.max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0])
+    op.python("mindtorch_v2.kernels.pooling:max_pool1d", device="any")
+
+
+@_lib.operator(
+    "_max_pool1d(Tensor self, int[1] kernel_size, int[1] stride, int[1] padding, int[1] dilation, bool ceil_mode) -> "
+    "Tensor"
+)
+def _max_pool1d(op, self, kernel_size, stride, padding, dilation, ceil_mode):
+    """As `max_pool1d`, without finding where the elements are; its gradient finds it."""
+    op.python("mindtorch_v2.kernels.pooling:max_pool1d_alone", device=("CPU", "Meta"))
+
+    @op.gradient
+    def _(grad):
+        return {
+            self: torch.ops.aten.max_pool2d_with_indices_backward(
+                grad.unsqueeze(-2),
+                self.unsqueeze(-2),
+                [1, kernel_size[0]],
+                [1, stride[0]],
+                [0, padding[0]],
+                [1, dilation[0]],
+                ceil_mode,
+                torch.ops.aten.max_pool2d_with_indices(
+                    self.unsqueeze(-2),
+                    [1, kernel_size[0]],
+                    [1, stride[0]],
+                    [0, padding[0]],
+                    [1, dilation[0]],
+                    ceil_mode,
+                )[1],
+            ).squeeze(-2)
+        }
 
 
 @_lib.operator(

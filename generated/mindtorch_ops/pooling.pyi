@@ -12,6 +12,7 @@ __all__ = [
     "_adaptive_avg_pool2d_backward",
     "_adaptive_avg_pool3d",
     "_adaptive_avg_pool3d_backward",
+    "_max_pool1d",
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",
@@ -68,6 +69,20 @@ class _MaxPool1d(OpOverload):
         """The largest elements of windows."""
 
 max_pool1d: _MaxPool1d
+
+class _MaxPool1d_(OpOverload):
+    def __call__(
+        op,
+        self: Tensor,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int],
+        padding: int | Sequence[int],
+        dilation: int | Sequence[int],
+        ceil_mode: bool,
+    ) -> Tensor:
+        """As `max_pool1d`, without finding where the elements are; its gradient finds it."""
+
+_max_pool1d: _MaxPool1d_
 
 class _MaxPool2dWithIndicesDefault(OpOverload):
     def __call__(

@@ -30,7 +30,12 @@ PARTS = [
     "_fft_r2c_backward.default",
     "_floating.default",
     "_logcumsumexp_backward.default",
+    "_huber.default",
+    "_huber_slope.default",
+    "_max_pool1d.default",
     "_phase.default",
+    "_smooth_l1.default",
+    "_smooth_l1_slope.default",
 ]
 
 

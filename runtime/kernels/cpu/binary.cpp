@@ -140,17 +140,20 @@ BINARY(CopySign, std::copysign(a, b))
 BINARY(NextAfter, std::nextafter(a, b))
 BINARY(Xlogy, b != b ? b : (a == 0 ? T(0) : a * vlog(b)))
 BINARY(Xlog1py, b != b ? b : (a == 0 ? T(0) : a * vlog1p(b)))
+// The larger of two numbers and what the smaller adds to it, in straight code; of two alike infinities, which have no difference, these.
+template <class T>
+MT_INLINE T with_added(T a, T b, T added) {
+  const T top = a > b ? a : b;
+  const T sum = a != a || b != b ? a + b : top + added;
+  return select((a == b) & (a - b != T(0)), a, sum);
+}
 template <class T>
 MT_INLINE T log_of_sum(T a, T b) {  // log(exp(a) + exp(b))
-  if (std::isinf(a) && a == b) return a;
-  const T top = std::fmax(a, b);
-  return a != a || b != b ? a + b : top + vlog1p(vexp(-std::fabs(a - b)));
+  return with_added(a, b, vlog1p_of_share(vexp(-std::fabs(a - b))));
 }
 template <class T>
 MT_INLINE T log2_of_sum(T a, T b) {  // log2(2 ** a + 2 ** b)
-  if (std::isinf(a) && a == b) return a;
-  const T top = std::fmax(a, b);
-  return a != a || b != b ? a + b : top + vlog1p(vexp2(-std::fabs(a - b))) * T(1.44269504088896340736);
+  return with_added(a, b, vlog1p_of_share(vexp2(-std::fabs(a - b))) * T(1.44269504088896340736));
 }
 BINARY(LogAddExp, log_of_sum(a, b))
 BINARY(LogAddExp2, log2_of_sum(a, b))
@@ -291,6 +294,23 @@ OF_REMAINDER(Remainder)
 OF_REMAINDER(FloorDivide<Unrounded>)
 OF_REMAINDER(FloorDivide<ToFloat16>)
 OF_REMAINDER(FloorDivide<ToBFloat16>)
+
+// Products of complex numbers, part by part; as PyTorch's they make nothing of the NaN that infinities leave.
+template <class T>
+struct Loop<Mul, std::complex<T>, std::complex<T>, 2> {
+  MT_INLINE static int run(void* const* p, int64_t n, const double*) {
+    T* out = static_cast<T*>(p[0]);
+    const T* a = static_cast<const T*>(p[1]);
+    const T* b = static_cast<const T*>(p[2]);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < 2 * n; i += 2) {
+      const T real = a[i] * b[i] - a[i + 1] * b[i + 1], imag = a[i] * b[i + 1] + a[i + 1] * b[i];
+      out[i] = real;
+      out[i + 1] = imag;
+    }
+    return MT_OK;
+  }
+};
 
 // Powers of float32 by way of the logarithm in double, whose error is far below what rounding to float32 leaves; of what is not
 // positive, or no number, as the C library has them.

@@ -135,26 +135,6 @@ struct Planes {
   int64_t planes, n;
 };
 
-// sums: the mean of each plane; dots: the sum of the squared distances from it.
-template <class T>
-struct Moments {
-  MT_INLINE static int run(const Planes* p) {
-    const int64_t n = p->n;
-    Pace pace;
-    for (int64_t k = 0; k < p->planes; ++k) {
-      const T* x = static_cast<const T*>(p->a) + k * n;
-      const double mean = lane_sum(n, TERM(=) { return double(x[i]); }) / double(n);
-      p->sums[k] = mean;
-      p->dots[k] = lane_sum(n, TERM(=) {
-        const double d = double(x[i]) - mean;
-        return d * d;
-      });
-      if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
-    }
-    return MT_OK;
-  }
-};
-
 // sums: of a; dots: of a * (b - first).
 template <class T>
 struct PlaneSums {
@@ -173,7 +153,7 @@ struct PlaneSums {
   }
 };
 
-// out = a * first + (b - third) * second + dots, or where there is no b (a - third) * first + second.
+// out = a * first + (b - third) * second + dots.
 template <class T>
 struct PlaneLinear {
   MT_INLINE static int run(const Planes* p) {
@@ -181,20 +161,72 @@ struct PlaneLinear {
     Pace pace;
     for (int64_t k = 0; k < p->planes; ++k) {
       const T* a = static_cast<const T*>(p->a) + k * n;
+      const T* b = static_cast<const T*>(p->b) + k * n;
       T* out = static_cast<T*>(p->out) + k * n;
-      const T first = T(p->first[k]), second = T(p->second[k]), third = T(p->third[k]);
-      if (p->b == nullptr) {
-        for (int64_t i = 0; i < n; ++i) out[i] = (a[i] - third) * first + second;
-      } else {
-        const T* b = static_cast<const T*>(p->b) + k * n;
-        const T shift = T(p->dots[k]);
-        for (int64_t i = 0; i < n; ++i) out[i] = a[i] * first + (b[i] - third) * second + shift;
-      }
+      const T first = T(p->first[k]), second = T(p->second[k]), third = T(p->third[k]), shift = T(p->dots[k]);
+      for (int64_t i = 0; i < n; ++i) out[i] = a[i] * first + (b[i] - third) * second + shift;
       if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
     }
     return MT_OK;
   }
 };
+
+// What normalization by groups takes: each group is `size` planes of `area` elements, and a sample has `of_sample` groups.
+struct Groups {
+  const void *x, *weight, *bias;
+  void *out, *mean, *rstd;
+  int64_t groups, of_sample, size, area;
+  double eps;
+};
+
+// The sum of n elements: of float32, sums of two are made before they are converted.
+template <class T>
+MT_INLINE double sum_of_twos(const T* x, int64_t n) {
+  constexpr int kHalf = kLanes / 2;
+  double lanes[kHalf] = {}, sum = 0;
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (int l = 0; l < kHalf; ++l) lanes[l] += double(x[i + l] + x[i + l + kHalf]);
+  for (; i < n; ++i) sum += double(x[i]);
+  for (int l = 0; l < kHalf; ++l) sum += lanes[l];
+  return sum;
+}
+
+template <class T>
+struct NormalizeGroups {
+  MT_INLINE static int run(const Groups* g, int64_t first, int64_t last) {
+    const int64_t n = g->size * g->area;
+    Pace pace;
+    for (int64_t group = first; group < last; ++group) {
+      const T* x = static_cast<const T*>(g->x) + group * n;
+      T* out = static_cast<T*>(g->out) + group * n;
+      const double mean = sum_of_twos(x, n) / double(n);
+      const T center = T(mean);
+      const double squares = lane_sum(n, TERM(=) {
+        const double d = double(x[i] - center);
+        return d * d;
+      });
+      const double rounded = mean - double(center), var = squares / double(n) - rounded * rounded;
+      const double rstd = 1.0 / std::sqrt((var < 0 ? 0 : var) + g->eps);
+      for (int64_t plane = 0; plane < g->size; ++plane, x += g->area, out += g->area) {
+        const int64_t channel = group % g->of_sample * g->size + plane;
+        const T scale = g->weight == nullptr ? T(rstd) : T(rstd * double(static_cast<const T*>(g->weight)[channel]));
+        const T shift = g->bias == nullptr ? T(0) : static_cast<const T*>(g->bias)[channel];
+        for (int64_t i = 0; i < g->area; ++i) out[i] = (x[i] - center) * scale + shift;
+      }
+      static_cast<double*>(g->mean)[group] = mean;
+      static_cast<double*>(g->rstd)[group] = rstd;
+      if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
+    }
+    return MT_OK;
+  }
+};
+
+template <class T>
+int normalize_groups(const Groups& g) {
+  static const auto fn = PerIsa<NormalizeGroups<T>, const Groups*, int64_t, int64_t>::pick();
+  return parallel(g.groups, rows_grain(g.size * g.area, 2), [&](int64_t first, int64_t last) -> int { return fn(&g, first, last); });
+}
 
 char* moved(const void* data, int64_t elements, int64_t itemsize) {
   return data == nullptr ? nullptr : const_cast<char*>(static_cast<const char*>(data)) + elements * itemsize;
@@ -276,11 +308,16 @@ MT_EXPORT int mt_normalize_rows_backward(const mt_tensor* x, void* grad, void* w
   return x->dtype == MT_F64 ? mt::parameter_gradients<double>(rows) : int(MT_ERROR_DTYPE);
 }
 
-// The mean of each plane, and the sum of the squared distances from it.
-MT_EXPORT int mt_plane_moments(const mt_tensor* x, double* means, double* squares) {
-  if (!mt::is_matrix(x)) return MT_ERROR_SHAPE;
-  mt::Planes planes{x->data, nullptr, nullptr, nullptr, nullptr, nullptr, means, squares, x->shape[0], x->shape[1]};
-  return mt::run<mt::Moments>(x->dtype, planes);
+// Of x (samples * channels, area) each group of channels of a sample by its own mean and variance, times its channels' weights and
+// with their biases, which may be null, to `out`; mean and rstd are (samples, groups) of float64.
+MT_EXPORT int mt_normalize_groups(const mt_tensor* x, void* weight, void* bias, void* out, const mt_tensor* mean, double* rstd, double eps) {
+  if (!mt::is_matrix(x) || !mt::is_matrix(mean)) return MT_ERROR_SHAPE;
+  if (mean->dtype != MT_F64) return MT_ERROR_DTYPE;
+  const int64_t groups = mt::numel(mean);
+  if (groups < 1 || x->shape[0] % groups != 0) return MT_ERROR_SHAPE;
+  const mt::Groups g{x->data, weight, bias, out, mean->data, rstd, groups, mean->shape[1], x->shape[0] / groups, x->shape[1], eps};
+  if (x->dtype == MT_F32) return mt::normalize_groups<float>(g);
+  return x->dtype == MT_F64 ? mt::normalize_groups<double>(g) : int(MT_ERROR_DTYPE);
 }
 
 // Of each plane the sum of a, and that of a * (b - center).
@@ -288,13 +325,6 @@ MT_EXPORT int mt_plane_sums(const mt_tensor* a, void* b, double* centers, double
   if (!mt::is_matrix(a)) return MT_ERROR_SHAPE;
   mt::Planes planes{a->data, b, nullptr, centers, nullptr, nullptr, sums, dots, a->shape[0], a->shape[1]};
   return mt::run<mt::PlaneSums>(a->dtype, planes);
-}
-
-// out = (a - center) * scale + shift for each plane.
-MT_EXPORT int mt_plane_affine(const mt_tensor* a, double* centers, double* scales, double* shifts, void* out) {
-  if (!mt::is_matrix(a)) return MT_ERROR_SHAPE;
-  mt::Planes planes{a->data, nullptr, out, scales, shifts, centers, nullptr, nullptr, a->shape[0], a->shape[1]};
-  return mt::run<mt::PlaneLinear>(a->dtype, planes);
 }
 
 // out = a * scale + (b - center) * slope + shift for each plane.

@@ -82,7 +82,7 @@ int reduce_narrow(const mt_tensor* self, const mt_tensor* out, const Dims& kept,
   return kNotNarrow;
 }
 
-// Complex numbers, which have no order, are reduced in double precision where `Complex` says so; narrow integers among themselves
+// Complex numbers, which have no order, are reduced, in double precision, where `Complex` says so; narrow integers among themselves
 // where the result has no more bits.
 template <template <class> class Op, bool Complex, bool Narrow>
 int reduce(const mt_tensor* self, const mt_tensor* out, uint64_t mask, int32_t dtype) {
@@ -91,6 +91,10 @@ int reduce(const mt_tensor* self, const mt_tensor* out, uint64_t mask, int32_t d
   if ((complex && !Complex) || out->dtype == MT_C32) return MT_ERROR_DTYPE;
   if (int status = split(self, out, mask, Op<float>::kPositions, kept, reduced)) return status;
   if constexpr (Complex) {
+    if constexpr (kOfParts<Op<std::complex<float>>>) {
+      if (self->dtype == MT_C64 && out->dtype == MT_C64)
+        return reduce_as<Op<std::complex<float>>, std::complex<float>>(self, out, kept, reduced);
+    }
     if (complex) return reduce_as<Op<std::complex<double>>, std::complex<double>>(self, out, kept, reduced);
   }
   if constexpr (Narrow) {

@@ -88,12 +88,26 @@ inline int split(const mt_tensor* self, const mt_tensor* out, uint64_t mask, boo
   return MT_OK;
 }
 
+// What values of type T are added up in.
+template <class T>
+struct Wide {
+  using Type = T;
+};
+template <>
+struct Wide<float> {
+  using Type = double;
+};
+template <>
+struct Wide<std::complex<float>> {
+  using Type = std::complex<double>;
+};
+
 // A reduction of values of type T: an accumulator, how a value and another accumulator enter it, and its result.
 template <class T>
 struct Sum {
   static constexpr bool kPositions = false;  // whether the result is one
   static constexpr bool kTerms = std::is_same_v<T, float>;
-  using Acc = std::conditional_t<std::is_same_v<T, float>, double, T>;
+  using Acc = typename Wide<T>::Type;
   using Result = Acc;
   MT_INLINE static T term(T v) { return v; }
   static Acc init() { return 0; }
@@ -104,8 +118,9 @@ struct Sum {
 
 template <class T>
 struct Mean : Sum<T> {
-  using Result = std::conditional_t<std::is_same_v<T, std::complex<double>>, T, double>;
-  static Result finish(typename Sum<T>::Acc acc, int64_t n) { return Result(acc) / double(n); }
+  using Acc = typename Sum<T>::Acc;
+  using Result = std::conditional_t<std::is_same_v<Acc, std::complex<double>>, Acc, double>;
+  static Result finish(Acc acc, int64_t n) { return Result(acc) / double(n); }
 };
 
 template <class T, bool Max>
@@ -152,9 +167,9 @@ constexpr bool kAddsFloats = false;
 template <class Op>
 constexpr bool kAddsFloats<Op, std::enable_if_t<Op::kTerms>> = true;
 
-// Values from i on, as many as make whole rows of Lanes, into accumulators of their own and then into one.
-template <class Op, class T, int Lanes>
-MT_INLINE void step_lanes(typename Op::Acc& total, const T* v, int64_t& i, int64_t n, int64_t first) {
+// Values from i on, as many as make whole rows of Lanes, into accumulators of their own and then into `Width`, in turns.
+template <class Op, class T, int Lanes, int Width = 1>
+MT_INLINE void step_lanes(typename Op::Acc* totals, const T* v, int64_t& i, int64_t n, int64_t first) {
   constexpr int kApart = kAddsFloats<Op> ? Lanes / 2 : 0;  // of the two that are added first
   typename Op::Acc lanes[Lanes];
   for (int l = 0; l < Lanes; ++l) lanes[l] = Op::init();
@@ -165,9 +180,9 @@ MT_INLINE void step_lanes(typename Op::Acc& total, const T* v, int64_t& i, int64
       for (int l = 0; l < Lanes; ++l) Op::step(lanes[l], v[i + l], first + i + l);
     }
   }
-  for (int step = Lanes / 2; step > 0; step /= 2)
+  for (int step = Lanes / 2; step >= Width; step /= 2)
     for (int l = 0; l < step; ++l) Op::merge(lanes[l], lanes[l + step]);
-  Op::merge(total, lanes[0]);
+  for (int l = 0; l < Width; ++l) Op::merge(totals[l], lanes[l]);
 }
 
 // A run of values into one accumulator; `first` is the position of the first value.
@@ -178,8 +193,8 @@ struct RunLoop {
     Acc total = *static_cast<Acc*>(acc);
     const T* v = static_cast<const T*>(data);
     int64_t i = 0;
-    if (n >= kLanes) step_lanes<Op, T, kLanes>(total, v, i, n, first);
-    if (n - i >= kFewLanes) step_lanes<Op, T, kFewLanes>(total, v, i, n, first);
+    if (n >= kLanes) step_lanes<Op, T, kLanes>(&total, v, i, n, first);
+    if (n - i >= kFewLanes) step_lanes<Op, T, kFewLanes>(&total, v, i, n, first);
     for (; i < n; ++i) Op::step(total, v[i], first + i);
     *static_cast<Acc*>(acc) = total;
     return MT_OK;
@@ -204,6 +219,26 @@ struct RunLoop<ArgExtreme<T, Max>, T> {
     return MT_OK;
   }
 };
+
+// Complex numbers of two float32 are added up part by part, in turns into two accumulators.
+template <class Op>
+constexpr bool kOfParts = std::is_same_v<Op, Sum<std::complex<float>>> || std::is_same_v<Op, Mean<std::complex<float>>>;
+struct PartsRunLoop {
+  MT_INLINE static int run(void* acc, const void* data, int64_t n, int64_t) {
+    double* totals = static_cast<double*>(acc);
+    const float* v = static_cast<const float*>(data);
+    int64_t i = 0;
+    n *= 2;
+    if (n >= kLanes) step_lanes<Sum<float>, float, kLanes, 2>(totals, v, i, n, 0);
+    if (n - i >= kFewLanes) step_lanes<Sum<float>, float, kFewLanes, 2>(totals, v, i, n, 0);
+    for (; i < n; ++i) totals[i % 2] += double(v[i]);
+    return MT_OK;
+  }
+};
+template <>
+struct RunLoop<Sum<std::complex<float>>, std::complex<float>> : PartsRunLoop {};
+template <>
+struct RunLoop<Mean<std::complex<float>>, std::complex<float>> : PartsRunLoop {};
 
 // As many runs as there are accumulators, each of `n` values, at distances of `apart`.
 template <class Op, class T>
@@ -242,6 +277,16 @@ struct RowsLoop {
   }
 };
 
+struct PartsRowsLoop {
+  MT_INLINE static int run(void* acc, const void* data, int64_t n, int64_t position, int64_t count, int64_t apart) {
+    return RowsLoop<Sum<float>, float>::run(acc, data, 2 * n, position, count, 2 * apart);
+  }
+};
+template <>
+struct RowsLoop<Sum<std::complex<float>>, std::complex<float>> : PartsRowsLoop {};
+template <>
+struct RowsLoop<Mean<std::complex<float>>, std::complex<float>> : PartsRowsLoop {};
+
 template <class R>
 constexpr int32_t dtype_of() {
   if (std::is_same_v<R, bool>) return MT_BOOL;
@@ -250,6 +295,7 @@ constexpr int32_t dtype_of() {
   if (std::is_same_v<R, int8_t>) return MT_I8;
   if (std::is_same_v<R, int16_t>) return MT_I16;
   if (std::is_same_v<R, int32_t>) return MT_I32;
+  if (std::is_same_v<R, std::complex<float>>) return MT_C64;
   if (std::is_same_v<R, std::complex<double>>) return MT_C128;
   return std::is_same_v<R, float> ? MT_F32 : MT_F64;
 }

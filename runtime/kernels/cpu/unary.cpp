@@ -309,6 +309,40 @@ struct EluLoop {
   }
 };
 
+// What is no number, and what is infinite, replaced; integers are neither.
+struct NanToNum {
+  static constexpr bool kNarrow = true, kTruth = true, kBrief = true, kComplex = true;
+  double nan, above, below;
+  explicit NanToNum(const double* p) : nan(p[0]), above(p[1]), below(p[2]) {}
+  template <class T>
+  MT_INLINE T operator()(T x) const {
+    if constexpr (mt::is_complex_number<T>) {
+      return {(*this)(x.real()), (*this)(x.imag())};
+    } else if constexpr (mt::kFloat<T>) {
+      constexpr T kInfinity = std::numeric_limits<T>::infinity();
+      const T of_infinite = x == kInfinity ? T(above) : (x == -kInfinity ? T(below) : x);
+      return x != x ? T(nan) : of_infinite;
+    } else {
+      return x;
+    }
+  }
+};
+
+// The largest finite number of a floating-point dtype, or of a complex one's parts.
+double largest(int32_t dtype) {
+  switch (dtype) {
+    case MT_F16:
+      return 65504;
+    case MT_BF16:
+      return 0x1.fep127;
+    case MT_F32:
+    case MT_C64:
+      return std::numeric_limits<float>::max();
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
+
 struct LeakyRelu {
   static constexpr bool kBrief = true;
   double slope;
@@ -363,7 +397,7 @@ struct PhaseLoop {
   MT_INLINE static int run(void* const* p, int64_t n, const double*) {
     T* out = static_cast<T*>(p[0]);
     const std::complex<T>* x = static_cast<const std::complex<T>*>(p[1]);
-    for (int64_t i = 0; i < n; ++i) out[i] = std::atan2(x[i].imag(), x[i].real());
+    for (int64_t i = 0; i < n; ++i) out[i] = mt::vatan2(x[i].imag(), x[i].real());
     return MT_OK;
   }
 };
@@ -428,4 +462,13 @@ MT_EXPORT int mt_leaky_relu(const mt_tensor* self, const mt_tensor* out, double 
   if (!mt::holds_factor(out->dtype, slope)) return MT_ERROR_OVERFLOW;
   const mt_tensor* operands[] = {out, self};
   return mt::arithmetic<LeakyRelu, 1, true>(operands, &slope);
+}
+
+// Infinities become the largest number of either sign where no other is given.
+MT_EXPORT int mt_nan_to_num(const mt_tensor* self, const mt_tensor* out, double nan, int32_t has_above, double above, int32_t has_below,
+                            double below) {
+  const double top = largest(self->dtype);
+  const double params[] = {nan, has_above ? above : top, has_below ? below : -top};
+  const mt_tensor* operands[] = {out, self};
+  return mt::arithmetic<NanToNum, 1, false>(operands, params);
 }

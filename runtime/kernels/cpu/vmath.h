@@ -333,6 +333,16 @@ MT_INLINE T vlog1p(T x) {
   return select(x > T(-1), select(is_zero(x), x, found), vlog(u));
 }
 
+// The same of x from 0 to 1.
+template <class T>
+MT_INLINE T vlog1p_of_share(T x) {
+  const T u = T(1) + x;
+  const Parts<T> p(u);
+  const T tail = p.tail + p.exponent * Format<T>::kLogLow;
+  const T y = p.exponent * Format<T>::kLogHigh - ((p.half_square - tail) - p.f);
+  return y + (x - (u - T(1))) / u;
+}
+
 // e^x - 1 for x up to `kExpm1Most`.
 template <class T>
 MT_INLINE T vexpm1_of_small(T x) {

@@ -9,7 +9,7 @@ from .. import _core
 from .._core import Tensor, dtype
 from .._narrow_dtypes import BITS_OF_NARROW
 
-__all__ = ["as_array", "as_tensor", "bits", "moved", "numpy", "scipy", "without_repeats"]
+__all__ = ["as_array", "as_tensor", "bits", "moved", "numpy", "scipy", "written_once"]
 
 _BF16, _F32, _I16 = (_core.dtypes[name] for name in ("bfloat16", "float32", "int16"))
 _AS_BITS = {_BF16: _I16, **BITS_OF_NARROW}
@@ -40,14 +40,6 @@ def as_array(tensor: Tensor) -> Any:
     import numpy as np
 
     return np.asarray(_core.as_memoryview(tensor.to(_F32) if tensor.dtype is _BF16 else tensor))
-
-
-def inverse_root(variance: Any, eps: float) -> Any:
-    """``1 / sqrt(variance + eps)`` of an array, infinite where that is 0."""
-    import numpy as np
-
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return 1 / np.sqrt(variance + eps)
 
 
 def as_tensor(array: Any, target: dtype) -> Tensor:
@@ -85,12 +77,3 @@ def written_once(tensor: Tensor) -> Tensor:
     own = [size if step else min(size, 1) for size, step in zip(tensor.shape, tensor.stride(), strict=True)]
     result: Tensor = tensor if own == list(tensor.shape) else tensor.as_strided(own, tensor.stride())
     return result
-
-
-def without_repeats(places: Any) -> Any:
-    """Where places are for the first time, for the second, and so on: in each of these parts there is none twice."""
-    np = numpy()
-    order = np.argsort(places, kind="stable")
-    starts = np.flatnonzero(np.diff(places[order], prepend=-1))
-    times = np.arange(order.size) - np.repeat(starts, np.diff(starts, append=order.size))
-    return np.split(order[np.argsort(times, kind="stable")], np.cumsum(np.bincount(times))[:-1]) if order.size else []

@@ -285,15 +285,22 @@ def triu_indices(
     return _triangle_indices("triu", row, col, offset, dtype, device)
 
 
-def _triangle_indices(name: str, rows: int, columns: int, offset: int, dtype: Any, device: Any) -> Tensor:
-    import numpy as np
+def _below(rows: int, columns: int, offset: int) -> int:
+    """How many places of a matrix are on and below a diagonal."""
+    first = min(max(-offset, 0), rows)  # rows before it have none, those from the last on all
+    last = min(max(columns - offset, first), rows)
+    return (last - first) * (first + last + 1 + 2 * offset) // 2 + (rows - last) * columns
 
+
+def _triangle_indices(name: str, rows: int, columns: int, offset: int, dtype: Any, device: Any) -> Tensor:
     for word, size in (("row", rows), ("col", columns)):
         if size < 0:
             raise RuntimeError(f"{word} must be non-negative, got {size}")
-    place = np.arange(columns)[None, :] - np.arange(rows)[:, None]
-    found = np.stack(np.nonzero(place <= offset if name == "tril" else place >= offset))
-    result = moved(found.astype("int64"), _I64)
+    below = _below(rows, columns, offset if name == "tril" else offset - 1)
+    result = _core.alloc((2, below if name == "tril" else rows * columns - below), _I64, _core.device("cpu"))
+    if result.numel():
+        fill = native("mt_triangle_indices", "desc", "i64", "i64", "i64", "bool_")
+        fill(result, rows, columns, offset, name == "tril")
     changed: Tensor = result.to(device=_core.device("cpu") if device is None else device, dtype=dtype or _I64)
     return changed
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, SupportsIndex
+from typing import Any
 
-from .._argument_types import as_int, types_come_first
 from .._core import Tensor
 from .._ops import ops
 from .losses import reduced
@@ -13,12 +12,8 @@ from .losses import reduced
 __all__ = ["cross_entropy_loss", "nll_loss_nd"]
 
 
-@types_come_first
-def nll_loss_nd(
-    input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: SupportsIndex
-) -> Tensor:
+def nll_loss_nd(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
     """Minus the score of each target class, of (C), (N, C) or (N, C, ...); reductions are 0 none, 1 mean, 2 sum."""
-    ignored = as_int("nll_loss_nd", "ignore_index", ignore_index)
     if input.dim() == 0:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if input.dim() > 1 and target.shape[:1] != input.shape[:1]:
@@ -26,40 +21,42 @@ def nll_loss_nd(
         found = 0 if target.dim() == 0 and batch else target.size(0)  # an IndexError where neither has a size
         raise ValueError(f"Expected input batch_size ({batch}) to match target batch_size ({found}).")
     if input.dim() <= 2:
-        result: Tensor = ops.aten.nll_loss(input, target, weight, reduction, ignored)
+        result: Tensor = ops.aten.nll_loss(input, target, weight, reduction, ignore_index)
         return result
     if target.shape[1:] != input.shape[2:]:
         wanted = [input.shape[0], *input.shape[2:]]
         raise RuntimeError(f"Expected target size {wanted}, got {list(target.shape)}")
     if input.dim() == 4:
-        loss: Tensor = ops.aten.nll_loss2d(input, target, weight, reduction, ignored)
+        loss: Tensor = ops.aten.nll_loss2d(input, target, weight, reduction, ignore_index)
         return loss
     width = math.prod(input.shape[2:])  # as an image of one line
     loss = ops.aten.nll_loss2d(
-        input.reshape((*input.shape[:2], 1, width)), target.reshape((len(target), 1, width)), weight, reduction, ignored
+        input.reshape((*input.shape[:2], 1, width)),
+        target.reshape((len(target), 1, width)),
+        weight,
+        reduction,
+        ignore_index,
     )
     return loss.reshape(target.shape) if reduction == 0 else loss
 
 
-@types_come_first
 def cross_entropy_loss(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None,
     reduction: int,
-    ignore_index: SupportsIndex,
+    ignore_index: int,
     label_smoothing: float,
 ) -> Tensor:
     """Of scores with class indices, or with probabilities where input and target have one shape."""
-    ignored = as_int("cross_entropy_loss", "ignore_index", ignore_index)
     if input.shape == target.shape:
-        return _against_probabilities(input, target, weight, reduction, ignored, label_smoothing)
+        return _against_probabilities(input, target, weight, reduction, ignore_index, label_smoothing)
     _check_smoothing(label_smoothing)
     scores = input.log_softmax(0 if input.dim() == 1 else 1)
-    loss = nll_loss_nd(scores, target, weight, reduction, ignored)
+    loss = nll_loss_nd(scores, target, weight, reduction, ignore_index)
     if label_smoothing <= 0:
         return loss
-    spread = _over_all_classes(scores, target, weight, reduction, ignored)
+    spread = _over_all_classes(scores, target, weight, reduction, ignore_index)
     classes = scores.shape[0 if scores.dim() == 1 else 1]
     result: Tensor = loss * (1 - label_smoothing) + spread * (label_smoothing / classes)
     return result
@@ -111,7 +108,7 @@ def _against_probabilities(
 def _over_all_classes(
     scores: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> Tensor:
-    """What label smoothing gives to every class: minus the sum of all scores, of rows that are not ignored."""
+    """What label smoothing gives to every class: minus the sum of all scores, of rows that are not ignore_index."""
     kept = target != ignore_index
     terms = scores if weight is None else scores * _weights(weight, scores)
     losses = (-terms.sum(0 if scores.dim() == 1 else 1)).masked_fill_(~kept, 0)

@@ -7,7 +7,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-from ._arrays import as_array, as_tensor, moved
+from ._arrays import as_array, as_tensor
 from ._native import native
 from .reduction import wrap_dim
 
@@ -112,19 +112,14 @@ def cummin(self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 
 
 def _running_extreme(name: str, self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    import numpy as np
-
     if self.is_complex():
         raise NotImplementedError(f"{name}() is not implemented for {self.dtype}")
     d = wrap_dim(dim, self.dim())
-    array = as_array(self)
     if not self.dim() or not self.numel():
-        return self.clone(), moved(np.zeros(array.shape, "int64"), _I64)
-    extreme = (np.maximum if name == "cummax" else np.minimum).accumulate(array, axis=d)
-    hit = (array == extreme) | ((array != array) & (extreme != extreme))
-    places = np.arange(array.shape[d]).reshape([-1 if k == d else 1 for k in range(array.ndim)])
-    index = np.maximum.accumulate(np.where(hit, places, -1), axis=d)
-    return as_tensor(extreme, self.dtype), moved(index, _I64)
+        return self.clone(), ops.aten.zeros_like(self, dtype=_I64)
+    values, places = (_core.alloc(self.shape, dtype, self.device) for dtype in (self.dtype, _I64))
+    native(f"mt_{name}", "desc", "desc", "desc", "i64")(self.contiguous(), values, places, d)
+    return values, places
 
 
 def extreme_fake(self: Tensor, dim: int) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,6 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-from ._arrays import inverse_root
 from ._composed import gradients, second_gradients
 from ._contexts import saves
 from ._native import native
@@ -27,6 +26,7 @@ from ._normalizing import (
     normalized,
     numbers_as_tensor,
     numbers_of,
+    widened,
 )
 
 
@@ -78,20 +78,6 @@ def group_norm(
     return result
 
 
-def moments(x: Tensor, n: int, c: int) -> tuple[Any, Any]:
-    """Of planes (n, c) the means, and the sums of the squared distances from them."""
-    means, squares = (_core.alloc((n * c,), F64, CPU) for _ in range(2))
-    native("mt_plane_moments", "desc", "ptr", "ptr")(x, means, squares)
-    return numbers_of(means).reshape(n, c), numbers_of(squares).reshape(n, c)
-
-
-def affine(x: Tensor, of_planes: Sequence[Any], out: Tensor) -> Tensor:
-    """(x - center) * scale + shift by numbers of each plane, in the dtype of ``out``, and there where it may be."""
-    found = out if out.dtype is x.dtype else _core.alloc(out.shape, x.dtype, CPU)
-    native("mt_plane_affine", "desc", "ptr", "ptr", "ptr", "ptr")(x, *(as_numbers(a) for a in of_planes), found)
-    return as_output(found, out)
-
-
 def of_channels(parameter: Tensor | None, otherwise: float, c: int) -> Any:
     """A number for each channel as an array, one for all where none are given."""
     import numpy as np
@@ -110,21 +96,16 @@ def native_group_norm(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Normalizes each group of channels of each sample; the means, and 1 / the roots of the variances."""
-    import numpy as np
-
     out, mean, rstd = native_group_norm_fake(input, weight, bias, n, c, area, group, eps)
     if not input.numel():
         return out, mean.zero_(), rstd.fill_(float("nan"))
     x = as_planes(input, n, c, area)
-    means, squares = (a.reshape(n, group, c // group) for a in moments(x, n, c))
-    center = means.mean(2, keepdims=True)
-    var = (squares / area + (means - center) ** 2).mean(2, keepdims=True)
-    root = inverse_root(var, eps)
-    each = np.broadcast_to(root, means.shape).reshape(n, c) * of_channels(weight, 1.0, c)
-    shifts = np.broadcast_to(of_channels(bias, 0.0, c), (n, c))
-    centers = np.broadcast_to(center, means.shape).reshape(n, c)
-    result = affine(x, (centers, each, shifts), out)
-    return result, numbers_as_tensor(center[:, :, 0], mean.dtype), numbers_as_tensor(root[:, :, 0], rstd.dtype)
+    means, roots = (_core.alloc((n, group), F64, CPU) for _ in range(2))
+    found = out if out.dtype is x.dtype else _core.alloc(out.shape, x.dtype, CPU)
+    native("mt_normalize_groups", "desc", "ptr", "ptr", "ptr", "desc", "ptr", "f64")(
+        x, widened(weight, x.dtype), widened(bias, x.dtype), found, means, roots, eps
+    )
+    return as_output(found, out), means.to(mean.dtype), roots.to(rstd.dtype)
 
 
 def as_planes(tensor: Tensor, n: int, c: int, size: int) -> Tensor:

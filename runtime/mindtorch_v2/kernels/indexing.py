@@ -1,4 +1,4 @@
-"""Elements picked and changed by index tensors and masks, by NumPy on the tensors' own memory."""
+"""Elements picked and changed by index tensors and masks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._frames import user_stacklevel
-from .._narrow_dtypes import BITS_OF_NARROW, widened
 from .._ops import ops
 from ..library._fake import allows_dynamic_sizes, new_size
-from ._arrays import bits, numpy, without_repeats
+from ._arrays import bits
 from ._contexts import saves
 from ._native import native
 from .reduction import wrap_dim
@@ -38,83 +37,40 @@ __all__ = [
     "where_nonzero",
 ]
 
-_BF16, _I16, _BOOL, _U8 = (_core.dtypes[n] for n in ("bfloat16", "int16", "bool", "uint8"))
+_BF16, _BOOL, _U8 = (_core.dtypes[n] for n in ("bfloat16", "bool", "uint8"))
 _HALVES = _core.dtypes["float16"], _BF16
-_ADDED_IN_STEPS = _BF16, *BITS_OF_NARROW
 _PIECE, _PIECES = 1 << 14, 1 << 16  # elements that are looked through at a time, and how often at most
 _I32, _I64 = _core.dtypes["int32"], _core.dtypes["int64"]
 _CPU = _core.device("cpu")
 _BYTES_AS_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
-_COPIED = 4096  # bytes: to copy them costs less than to ask NumPy for their address
 
 
-def _to_numbers(tensor: Tensor) -> Tensor:
-    """A tensor of a dtype that NumPy lacks, as numbers that it has."""
-    return tensor.float() if tensor.dtype is _BF16 else widened(tensor)
-
-
-def _keys(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
-    """The indices as NumPy takes them. Checks kinds and shapes as PyTorch does."""
+def _keys(self: Tensor, indices: Sequence[Tensor | None]) -> dict[int, Tensor]:
+    """An index tensor for each dimension that has one. Checks kinds and shapes as PyTorch does."""
     if len(indices) > self.dim():
         raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
-    keys: list[Any] = []
+    keys: dict[int, Tensor] = {}
+    d = 0
     for index in indices:
         if index is None:
-            keys.append(slice(None))
+            d += 1
         elif index.dtype is _I64 or index.dtype is _I32:
-            if len(keys) >= self.dim():
+            if d >= self.dim():
                 raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
-            keys.append(bits(index))
+            keys[d] = index
+            d += 1
         elif index.dtype in (_BOOL, _U8):
             if index.dtype is _U8:
                 warnings.warn(_BYTES_AS_MASK, stacklevel=user_stacklevel())
-            keys += _mask_keys(self, index, len(keys))
+            for part in _mask_keys(self, index, d):
+                keys[d] = part
+                d += 1
         else:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    if len(keys) > 1:  # one alone fits
-        _picked(self, keys)
-    return tuple(keys)  # index arrays apart from one another go first, as in NumPy
+    return keys
 
 
-def _picked(self: Tensor, keys: Sequence[Any]) -> tuple[int, ...]:
-    """The shape that is picked. Raises IndexError where the index arrays do not fit one another."""
-    import numpy as np
-
-    given = [d for d, key in enumerate(keys) if not isinstance(key, slice)]
-    try:
-        together = np.broadcast_shapes(*(keys[d].shape for d in given))
-    except ValueError:
-        shapes = ", ".join(str(list(keys[d].shape)) for d in given)
-        raise IndexError(
-            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
-        ) from None
-    rest = [size for d, size in enumerate(self.shape) if d not in given]
-    place = given[0] if given and given == list(range(given[0], given[-1] + 1)) else 0
-    return (*rest[:place], *together, *rest[place:])
-
-
-def _picks_nothing(self: Tensor, keys: Sequence[Any]) -> bool:
-    """Whether there is nothing at the indices, which then may be any. Raises IndexError where none could be right."""
-    all_given = all(isinstance(key, slice) or key.size for key in keys)
-    if all_given and self.numel():  # the usual case
-        return False
-    picked = _picked(self, keys)
-    if (
-        0 in picked
-        and all_given
-        and any(not size and not isinstance(key, slice) for size, key in zip(self.shape, keys, strict=False))
-    ):
-        raise IndexError("index is out of bounds for dimension with size 0")
-    return 0 in picked
-
-
-def _check_range(self: Tensor, keys: Sequence[Any]) -> None:
-    for d, key in enumerate(keys):
-        if not isinstance(key, slice):
-            _check_indices(key, d, self.shape[d])
-
-
-def _mask_keys(self: Tensor, mask: Tensor, first: int) -> list[Any]:
+def _mask_keys(self: Tensor, mask: Tensor, first: int) -> list[Tensor]:
     if mask.dim() == 0:
         raise IndexError("a mask without dimensions selects nothing: use a mask of the tensor's leading dimensions")
     for d, size in enumerate(mask.shape):
@@ -123,7 +79,73 @@ def _mask_keys(self: Tensor, mask: Tensor, first: int) -> list[Any]:
                 f"The shape of the mask {list(mask.shape)} at index {d} does not match the shape of the indexed tensor "
                 f"{list(self.shape)} at index {first + d}"
             )
-    return list(bits(_nonzero_rows(mask)).T)
+    return list(_nonzero_rows(mask).unbind(1))
+
+
+class _Picked:
+    """What index tensors pick: index tensors apart from one another go first, as in NumPy."""
+
+    def __init__(self, self_: Tensor, keys: dict[int, Tensor]) -> None:
+        """Raises IndexError where the index tensors do not fit one another."""
+        self.source, self.keys = self_, keys
+        shapes: list[tuple[int, ...]] = [key.shape for key in keys.values()]
+        self.together = shapes[0] if shapes else ()
+        if len(shapes) > 1 and shapes.count(self.together) != len(shapes):
+            try:
+                self.together = _core.broadcast_shapes(*shapes)
+            except RuntimeError:
+                told = ", ".join(str(list(shape)) for shape in shapes)
+                raise IndexError(
+                    f"shape mismatch: indexing tensors could not be broadcast together with shapes {told}"
+                ) from None
+        given = list(keys)
+        self.mask = 0
+        for d in given:
+            self.mask |= 1 << d
+        self.place = given[0] if given and given[-1] - given[0] == len(given) - 1 else 0
+        rest = [size for d, size in enumerate(self_.shape) if d not in keys] if len(given) < self_.dim() else []
+        self.shape = (*rest[: self.place], *self.together, *rest[self.place :])
+
+    def is_nothing(self) -> bool:
+        """Whether there is nothing at the indices, which then may be any. IndexError where none could be right."""
+        if 0 not in self.shape:
+            return False
+        if 0 not in self.together and any(not self.source.shape[d] for d in self.keys):
+            raise IndexError("index is out of bounds for dimension with size 0")
+        return True
+
+    def offsets(self) -> Tensor:
+        """Where the elements are in the tensor's memory, for each place of the index tensors."""
+        result = _core.alloc(self.together, _I64, _CPU)
+        add = native("mt_index_offsets", "desc", "i64", "i64", "desc", "bool_")
+        strides = self.source.stride()
+        for nth, (d, key) in enumerate(self.keys.items()):
+            wide = key if key.shape == self.together else key.expand(self.together)
+            try:
+                add(wide, self.source.shape[d], strides[d], result, nth == 0)
+            except RuntimeError:  # the kernel's, which does not say which
+                _check_indices(bits(key), d, self.source.shape[d])
+                raise
+        return result if self.keys else result.zero_()
+
+    def launch(self, name: str, other: Tensor) -> None:
+        """Calls a kernel for what is picked, and a tensor of its shape."""
+        kernel = native(name, "desc", "u64", "i64", "desc", "desc")
+        kernel(self.source, self.mask, self.place, self.offsets(), other)
+
+
+def add_at(self: Tensor, keys: dict[int, Tensor], values: Tensor) -> None:
+    """``values``, of the shape that is picked, added at index tensors for some dimensions: each sum is rounded."""
+    picked = _Picked(self, keys)
+    if not picked.is_nothing():
+        picked.launch("mt_index_add", values)
+
+
+def write_at(self: Tensor, keys: dict[int, Tensor], values: Tensor) -> None:
+    """``values``, of the shape that is picked, written at index tensors for some dimensions."""
+    picked = _Picked(self, keys)
+    if not picked.is_nothing():
+        picked.launch("mt_index_write", values)
 
 
 def _check_indices(array: Any, d: int, size: int) -> None:
@@ -138,70 +160,33 @@ def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """Elements at index tensors or masks."""
     if not indices:
         raise IndexError("at least one index must be provided")
-    keys = _keys(self, indices)
-    if _picks_nothing(self, keys):
-        return _core.alloc(_picked(self, keys), self.dtype, self.device)
-    _check_range(self, keys)
-    return _from_array(bits(self)[keys], self)
-
-
-def _from_array(array: Any, like: Tensor) -> Tensor:
-    """A tensor of like's dtype over a NumPy array's memory (its bits for bfloat16); of a little a copy."""
-    np = numpy()
-    if array.nbytes <= _COPIED:
-        result = _core.alloc(array.shape, like.dtype, _CPU)
-        bits(result)[...] = array
-        return result
-    dense = np.ascontiguousarray(array).reshape(array.shape)
-    strides = tuple(step // dense.itemsize for step in dense.strides)
-    return _core.from_buffer(dense, dense.ctypes.data, dense.shape, strides, like.dtype)
+    picked = _Picked(self, _keys(self, indices))
+    result = _core.alloc(picked.shape, self.dtype, self.device)
+    if not picked.is_nothing():
+        picked.launch("mt_index_take", result)
+    return result
 
 
 def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> Tensor:
     """``values`` written, or with ``accumulate`` added, at index tensors or masks."""
-    import numpy as np
-
-    keys = _keys(self, indices)
-    picked = _picked(self, keys)
+    picked = _Picked(self, _keys(self, indices))
     given = tuple(values.shape)
     if values.numel() == 1 and not accumulate and _is_one_mask(indices):
         given = ()  # as a number for `masked_fill`
-    if not _fits(given, picked):
+    if not _fits(given, picked.shape):
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
-            f"result of shape {list(picked)}"
+            f"result of shape {list(picked.shape)}"
         )
     if self.dtype is not values.dtype:
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {_core.scalar_types[self.dtype.name]} "
             f"for the destination and {_core.scalar_types[values.dtype.name]} for the source."
         )
-    if _picks_nothing(self, keys):
-        return self
-    _check_range(self, keys)
-    target = bits(self)
-    if accumulate and self.dtype in _ADDED_IN_STEPS:
-        _add_in_steps(self, keys, values, given)
-    elif accumulate:
-        np.add.at(target, keys, bits(values).reshape(given))
-    else:
-        target[keys] = bits(values).reshape(given)
+    if not picked.is_nothing():
+        spread = values if given == picked.shape else values.reshape(given).expand(picked.shape)
+        picked.launch("mt_index_add" if accumulate else "mt_index_write", spread)
     return self
-
-
-def _add_in_steps(self: Tensor, keys: tuple[Any, ...], values: Tensor, shape: tuple[int, ...]) -> None:
-    """Adds ``values``, taken in a shape, at places of a tensor: each sum is rounded, of several to a place in turn."""
-    np = numpy()
-    whole = self.contiguous().clone().reshape(-1)
-    places = np.arange(self.numel()).reshape(tuple(self.shape))[keys]
-    added = np.broadcast_to(bits(_to_numbers(values)).reshape(shape), places.shape).reshape(-1)
-    places = places.reshape(-1)
-    numbers, like = bits(whole), _to_numbers(values)
-    for chosen in without_repeats(places):
-        at = places[chosen]
-        before = _to_numbers(_from_array(numbers[at], self))
-        numbers[at] = bits((before + _from_array(added[chosen], like)).to(self.dtype))
-    self.copy_(whole.reshape(tuple(self.shape)))
 
 
 def _is_one_mask(indices: Sequence[Tensor | None]) -> bool:
@@ -275,20 +260,6 @@ def _check_places(self: Tensor, d: int, index: Tensor) -> None:
                 f"Size does not match at dimension {k} expected index {list(index.shape)} to be no larger than self "
                 f"{list(self.shape)} apart from dimension {d}"
             )
-
-
-def _places(self: Tensor, d: int, index: Tensor) -> tuple[Any, ...]:
-    """For each element of ``index``, the coordinates in self that it stands for."""
-    import numpy as np
-
-    _check_places(self, d, index)
-    array = bits(index)
-    if array.size and (array.min() < 0 or array.max() >= self.shape[d]):
-        wrong = array[(array < 0) | (array >= self.shape[d])].flat[0]
-        raise RuntimeError(f"index {wrong} is out of bounds for dimension {d} with size {self.shape[d]}")
-    places = list(np.ogrid[tuple(slice(n) for n in index.shape)])
-    places[d] = array
-    return tuple(places)
 
 
 def _check_source(self: Tensor, d: int, index: Tensor, src: Tensor) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-from ._arrays import moved
+from ._native import native
 from .arranging import all_at_least_1d, all_at_least_2d, all_at_least_3d
 from .reduction import wrap_dim
 
@@ -112,8 +112,6 @@ def cartesian_prod(tensors: Sequence[Tensor]) -> Tensor:
 
 def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of ``r`` elements of a vector in their order, a row each."""
-    import numpy as np
-
     if self.dim() != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(self.shape)}")
     if r < 0:
@@ -121,9 +119,12 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
     if r == 0:
         empty: Tensor = ops.aten.new_empty(self, [0])
         return empty
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    found = np.array(list(choose(range(self.shape[0]), r)), "int64").reshape(-1, r)
-    index = moved(found, _I64).to(self.device)
+    size = self.shape[0]
+    count = math.comb(size + r - 1, r) if with_replacement and size else math.comb(size, r)
+    index = _core.alloc((count, r), _I64, _core.device("cpu"))
+    if count:
+        native("mt_combinations", "desc", "i64", "bool_")(index, size, with_replacement)
+    index = index.to(self.device)
     result: Tensor = self.index_select(0, index.reshape((-1,))).reshape((-1, r))
     return result
 

@@ -27,6 +27,11 @@ def share(grad: Tensor, losses: Tensor, reduction: int) -> Tensor:
     return grad / losses.numel() if reduction == MEAN else grad
 
 
+def _share(grad: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
+    """As `share`, of the losses of two tensors."""
+    return grad / math.prod(_core.broadcast_shapes(self.shape, target.shape)) if reduction == MEAN else grad
+
+
 # ---------------------------------------------------------------- distances
 def _floating(name: str, self: Tensor, target: Tensor) -> None:
     if not self.is_floating_point() and not target.is_floating_point():
@@ -38,17 +43,12 @@ def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN, beta: fl
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     _floating("smooth_l1_loss", self, target)
-    size = (self - target).abs()
-    if beta == 0:
-        return reduced(size, reduction)
-    return reduced(ops.aten.where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta), reduction)
+    return reduced(ops.aten._smooth_l1(self, target, beta), reduction)
 
 
 def smooth_l1_slope(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, beta: float) -> Tensor:
     """The gradient of `smooth_l1_loss`."""
-    apart = self - target
-    slope = apart.sign() if beta == 0 else (apart / beta).clamp(-1, 1)
-    result: Tensor = slope * share(grad_output, apart, reduction)
+    result: Tensor = ops.aten._smooth_l1_slope(_share(grad_output, self, target, reduction), self, target, beta)
     return result
 
 
@@ -57,14 +57,12 @@ def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     _floating("huber_loss", self, target)
-    size = (self - target).abs()
-    return reduced(ops.aten.where(size <= delta, size * size * 0.5, (size - 0.5 * delta) * delta), reduction)
+    return reduced(ops.aten._huber(self, target, delta), reduction)
 
 
 def huber_slope(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, delta: float) -> Tensor:
     """The gradient of `huber_loss`."""
-    apart = self - target
-    result: Tensor = apart.clamp(-delta, delta) * share(grad_output, apart, reduction)
+    result: Tensor = ops.aten._huber_slope(_share(grad_output, self, target, reduction), self, target, delta)
     return result
 
 

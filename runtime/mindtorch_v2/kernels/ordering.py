@@ -8,11 +8,12 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-from ._arrays import as_array, as_tensor, bits, moved
+from ._arrays import as_array, bits, moved
 from ._native import native
 from .reduction import wrap_dim
 
 _I64, _I32, _BOOL = (_core.dtypes[name] for name in ("int64", "int32", "bool"))
+_CPU = _core.device("cpu")
 _FEW = 8  # elements that others are compared with one by one
 
 
@@ -220,69 +221,90 @@ def unique(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> t
     return unique2(self, sorted, return_inverse)[:2]
 
 
+def _nothing() -> Tensor:
+    return _core.alloc((0,), _I64, _CPU)
+
+
+def _without_repeats(rows: Tensor, inverse: bool, counts: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """The rows of a matrix without those that are equal to the one before; where each is among them, and how often."""
+    count = rows.shape[0]
+    values, found = _core.alloc(rows.shape, rows.dtype, rows.device), _core.alloc((1,), _I64, _CPU)
+    places, times = (_core.alloc((count if asked else 0,), _I64, _CPU) for asked in (inverse, counts))
+    native("mt_unique_rows", "desc", "desc", "desc", "desc", "desc")(rows, values, places, times, found)
+    left = found.item()
+    if left < count:  # of memory no more is kept
+        values = values.narrow(0, 0, left).clone()
+        times = times.narrow(0, 0, left).clone() if counts else times
+    return values, places, times
+
+
+def _unique_rows(rows: Tensor, inverse: bool, counts: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """The rows of a matrix, each once and in rising order; where each is among them, and how often."""
+    order = _core.alloc((rows.shape[0],), _I64, _CPU)
+    if rows.shape[1] == 1 and not rows.is_complex():
+        ordered = _ordered(rows, 0, False, _core.alloc(rows.shape, rows.dtype, _CPU), order.unsqueeze(1))[0]
+    else:
+        native("mt_order_rows", "desc", "desc")(rows, order)
+        ordered = rows.index_select(0, order)
+    values, places, times = _without_repeats(ordered, inverse, counts)
+    return values, places.new_empty(places.shape).scatter_(0, order, places) if inverse else places, times
+
+
+def _rows(self: Tensor, d: int | None) -> Tensor:
+    """The elements, or the slices along a dimension, as a contiguous matrix."""
+    if d is None:
+        return self.contiguous().reshape((-1, 1))  # type: ignore[no-any-return]
+    return self.movedim(d, 0).contiguous().reshape((self.shape[d], -1))  # type: ignore[no-any-return]
+
+
+def _slices(self: Tensor, d: int, rows: Tensor) -> Tensor:
+    """Rows as slices along a dimension."""
+    rest = [size for k, size in enumerate(self.shape) if k != d]
+    result: Tensor = rows.reshape((rows.shape[0], *rest)).movedim(0, d).contiguous()
+    return result
+
+
 def unique2(
     self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The elements, each once and in rising order; where each element is among them; how often each is there."""
-    import numpy as np
+    if not self.numel():
+        inverse = _core.alloc(self.shape, _I64, _CPU) if return_inverse else _nothing()
+        return _core.alloc((0,), self.dtype, _CPU), inverse, _nothing()
+    values, inverse, counts = _unique_rows(_rows(self, None), return_inverse, return_counts)
+    return values.reshape((-1,)), inverse.reshape(self.shape) if return_inverse else inverse, counts
 
-    values, inverse, counts = np.unique(
-        as_array(self).reshape(-1), return_inverse=True, return_counts=True, equal_nan=False
-    )
-    nothing = np.zeros(0, "int64")
-    return (
-        as_tensor(values, self.dtype),
-        moved(inverse.reshape(tuple(self.shape)) if return_inverse else nothing, _I64),
-        moved(counts if return_counts else nothing, _I64),
-    )
+
+def _check_slices(self: Tensor, d: int) -> None:
+    if not self.numel() and (self.shape[d] or sum(n == 0 for n in self.shape) > 1):
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
 
 
 def unique_dim(
     self: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The slices along a dimension, each once and in rising order; and as `unique2`."""
-    import numpy as np
-
     d = wrap_dim(dim, self.dim())
+    _check_slices(self, d)
     if not self.numel():
-        if self.shape[d] == 0 and sum(n == 0 for n in self.shape) == 1:
-            nothing = np.zeros(0, "int64")
-            return self.clone(), moved(nothing, _I64), moved(nothing, _I64)
-        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
-    values, inverse, counts = np.unique(as_array(self), return_inverse=True, return_counts=True, axis=d)
-    return as_tensor(values, self.dtype), moved(inverse.reshape(-1), _I64), moved(counts, _I64)
+        return self.clone(), _nothing(), _nothing()
+    values, inverse, counts = _unique_rows(_rows(self, d), True, True)
+    return _slices(self, d, values), inverse, counts
 
 
 def unique_consecutive(
     self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The elements, or the slices along a dimension, without those that are equal to the one before."""
-    import numpy as np
-
-    nothing = np.zeros(0, "int64")
-    if dim is not None and self.dim():
-        d = wrap_dim(dim, self.dim())
-        if not self.numel() and (self.shape[d] or sum(n == 0 for n in self.shape) > 1):
-            raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
-        array = np.moveaxis(as_array(self), d, 0)
-    else:
-        d, array = 0, as_array(self).reshape(-1)
-    size = array.shape[0]
-    if not size:
-        return self.clone(), moved(nothing, _I64), moved(nothing, _I64)
-    differs = (array[1:] != array[:-1]).reshape(size - 1, array[0].size).any(axis=1)
-    starts = np.concatenate([[0], np.nonzero(differs)[0] + 1]).astype("int64")
-    kept = array[starts]
-    values = np.moveaxis(kept, 0, d) if dim is not None and self.dim() else kept
-    inverse = np.concatenate([[0], np.cumsum(differs)]).astype("int64")
-    if dim is None or not self.dim():
-        inverse = inverse.reshape(tuple(self.shape))
-    counts = np.diff(np.append(starts, size))
-    return (
-        as_tensor(values, self.dtype),
-        moved(inverse if return_inverse else nothing, _I64),
-        moved(counts if return_counts else nothing, _I64),
-    )
+    d = wrap_dim(dim, self.dim()) if dim is not None and self.dim() else None
+    if d is not None:
+        _check_slices(self, d)
+    if not self.numel():
+        return (self.clone(), _nothing(), _nothing()) if d is not None else unique2(self, True, return_inverse)
+    values, inverse, counts = _without_repeats(_rows(self, d), return_inverse, return_counts)
+    if d is not None:
+        return _slices(self, d, values), inverse, counts
+    return values.reshape((-1,)), inverse.reshape(self.shape) if return_inverse else inverse, counts
 
 
 # ---------------------------------------------------------------- places

@@ -29,13 +29,12 @@ def _expanded(name: str, numbers: Numbers, dims: int) -> list[int]:
     return list(numbers) * dims if len(numbers) == 1 else list(numbers)
 
 
-def _check_image(name: str, self: Tensor, dims: int) -> None:
+def _check_image(name: str, shape: Numbers, dims: int) -> None:
     """Refuses what is no image of so many dimensions with channels, or a batch of such."""
-    shape = list(self.shape)
-    if self.dim() not in (dims + 1, dims + 2) or math.prod(shape[-dims - 1 :]) == 0:
+    if len(shape) not in (dims + 1, dims + 2) or math.prod(shape[-dims - 1 :]) == 0:
         raise RuntimeError(
             f"{name}(): Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with optional 0 dim batch size for "
-            f"input, but got: {shape}"
+            f"input, but got: {list(shape)}"
         )
 
 
@@ -45,7 +44,7 @@ class _Windows:
     def __init__(
         self,
         name: str,
-        input: Tensor,
+        shape: Numbers,
         dims: int,
         kernel: Numbers,
         stride: Numbers,
@@ -70,8 +69,8 @@ class _Windows:
                     f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
                     f"dilation={d}"
                 )
-        _check_image(name, input, dims)
-        self.sizes = list(input.shape[-dims:])
+        _check_image(name, shape, dims)
+        self.sizes = list(shape[-dims:])
         self.places = [self._places(at, ceil) for at in range(dims)]
         if min(self.places) < 1:
             given, found = ("x".join(map(str, numbers)) for numbers in (self.sizes, self.places))
@@ -79,10 +78,35 @@ class _Windows:
                 f"Given input size: ({given}). Calculated output size: ({found}). Output size is too small"
             )
 
+    @functools.cached_property
+    def ends(self) -> list[Tensor]:
+        """Where they begin and end along each dimension."""
+        numbers = zip(self.sizes, self.places, self.kernel, self.stride, self.padding, self.dilation, strict=True)
+        return [window_ends(*each) for each in numbers]
+
     def _places(self, at: int, ceil: bool) -> int:
         n, k, s, p, d = self.sizes[at], self.kernel[at], self.stride[at], self.padding[at], self.dilation[at]
         places = (n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil else 0)) // s + 1
         return places - 1 if ceil and (places - 1) * s >= n + p else places  # the last begins within the image
+
+
+_checked = functools.lru_cache(256)(_Windows)  # which recur in every call of a layer
+
+
+def _windows(
+    name: str,
+    self: Tensor,
+    dims: int,
+    kernel: Numbers,
+    stride: Numbers,
+    padding: Numbers,
+    dilation: Numbers,
+    ceil: bool,
+) -> _Windows:
+    """The windows of a call."""
+    return _checked(
+        name, tuple(self.shape), dims, tuple(kernel), tuple(stride), tuple(padding), tuple(dilation), bool(ceil)
+    )
 
 
 def _check_floating(name: str, self: Tensor) -> None:
@@ -93,19 +117,23 @@ def _check_floating(name: str, self: Tensor) -> None:
 # ---------------------------------------------------------------- the largest
 def _largest(name: str, self: Tensor, ends: list[Tensor], steps: list[int]) -> tuple[Tensor, Tensor]:
     """The largest elements of windows, one tensor of ends a dimension, and their places in the image."""
+    indices = _core.alloc((*self.shape[: -len(ends)], *(t.shape[0] for t in ends)), _I64, self.device)
+    return _found(name, self, ends, steps, indices), indices
+
+
+def _found(name: str, self: Tensor, ends: list[Tensor], steps: list[int], indices: Tensor | None) -> Tensor:
+    """As `_largest`, the elements alone; their places to ``indices``, where that is given."""
     dims = len(ends)
     if self.dtype is _BOOL or self.is_complex():
         raise NotImplementedError(f'"{name}" not implemented for {self.dtype}')
-    shape = (*self.shape[:-dims], *(t.shape[0] for t in ends))
-    found, indices = (_core.alloc(shape, dtype, self.device) for dtype in (self.dtype, _I64))
+    found = _core.alloc((*self.shape[:-dims], *(t.shape[0] for t in ends)), self.dtype, self.device)
     if not self.is_meta and found.numel():
         ones = [1] * (3 - dims)
-        planes = [
-            t.contiguous().view((math.prod(t.shape[:-dims]), *ones, *t.shape[-dims:])) for t in (self, found, indices)
-        ]
+        planes = [t.contiguous().view((math.prod(t.shape[:-dims]), *ones, *t.shape[-dims:])) for t in (self, found)]
         missing = [window_ends(1, 1, 1, 1, 0, 1)] * (3 - dims)
-        native("mt_max_pool", *["desc"] * 6, *["i64"] * 3)(*planes, *missing, *ends, *ones, *steps)
-    return found, indices
+        largest = native("mt_max_pool", "desc", "desc", "ptr", *["desc"] * 3, *["i64"] * 3)
+        largest(*planes, indices, *missing, *ends, *ones, *steps)
+    return found
 
 
 def _max_pool(dims: int) -> Any:
@@ -119,14 +147,49 @@ def _max_pool(dims: int) -> Any:
         dilation: Numbers = (1,),
         ceil_mode: bool = False,
     ) -> tuple[Tensor, Tensor]:
-        w = _Windows(name, self, dims, kernel_size, stride, padding, dilation, ceil_mode)
-        numbers = zip(w.sizes, w.places, w.kernel, w.stride, w.padding, w.dilation, strict=True)
-        return _largest(name, self, [window_ends(*each) for each in numbers], w.dilation)
+        w = _windows(name, self, dims, kernel_size, stride, padding, dilation, ceil_mode)
+        return _largest(name, self, w.ends, w.dilation)
 
     return pool
 
 
 max_pool2d_with_indices, max_pool3d_with_indices = _max_pool(2), _max_pool(3)
+
+
+def _lines(
+    self: Tensor, kernel_size: Numbers, stride: Numbers, padding: Numbers, dilation: Numbers, ceil_mode: bool
+) -> _Windows:
+    """The windows of `max_pool1d`."""
+    if self.dim() not in (2, 3):
+        raise RuntimeError(f"max_pool1d() Expected 2D or 3D input tensor, but got {list(self.shape)}")
+    w = _windows("max_pool1d", self, 1, kernel_size, stride, padding, dilation, ceil_mode)
+    _check_floating("max_pool1d", self)
+    return w
+
+
+def max_pool1d(
+    self: Tensor,
+    kernel_size: Numbers,
+    stride: Numbers = (),
+    padding: Numbers = (0,),
+    dilation: Numbers = (1,),
+    ceil_mode: bool = False,
+) -> Tensor:
+    """The largest elements of windows; where they are is noted for a gradient only."""
+    if self.requires_grad and _core.is_grad_enabled():
+        found: Tensor = ops.aten.max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
+        return found
+    w = _lines(self, kernel_size, stride, padding, dilation, ceil_mode)
+    result: Tensor = ops.aten._max_pool1d(self, w.kernel, w.stride, w.padding, w.dilation, ceil_mode)
+    return result
+
+
+def max_pool1d_alone(
+    self: Tensor, kernel_size: Numbers, stride: Numbers, padding: Numbers, dilation: Numbers, ceil_mode: bool
+) -> Tensor:
+    """The largest elements of windows."""
+    w = _lines(self, kernel_size, stride, padding, dilation, ceil_mode)
+    return _found("max_pool1d", self, w.ends, w.dilation, None)
 
 
 def max_pool1d_with_indices(
@@ -138,10 +201,7 @@ def max_pool1d_with_indices(
     ceil_mode: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """As of two dimensions, the first of size 1."""
-    if self.dim() not in (2, 3):
-        raise RuntimeError(f"max_pool1d() Expected 2D or 3D input tensor, but got {list(self.shape)}")
-    w = _Windows("max_pool1d", self, 1, kernel_size, stride, padding, dilation, ceil_mode)
-    _check_floating("max_pool1d", self)
+    w = _lines(self, kernel_size, stride, padding, dilation, ceil_mode)
     found, indices = ops.aten.max_pool2d_with_indices(
         self.unsqueeze(-2), [1, *w.kernel], [1, *w.stride], [0, *w.padding], [1, *w.dilation], ceil_mode
     )
@@ -249,7 +309,7 @@ def _fractional_max_pool(dims: int) -> Any:
 
         kernel = _expanded("kernel_size", kernel_size, dims)
         places = _expanded("output_size", output_size, dims)
-        _check_image(name, self, dims)
+        _check_image(name, self.shape, dims)
         _check_floating(name, self)
         if random_samples.dtype is not self.dtype:
             raise RuntimeError("Expect _random_samples to have the same dtype as input")
@@ -399,7 +459,7 @@ def _avg_pool(dims: int) -> tuple[Any, Any]:
     ) -> tuple[_Windows, list[Any], list[Any]]:
         if override == 0:
             raise RuntimeError("divisor must be not zero")
-        w = _Windows(name, self, dims, kernel, stride, padding, [1], ceil)
+        w = _windows(name, self, dims, kernel, stride, padding, (1,), ceil)
         numbers = zip(w.sizes, w.places, w.kernel, w.stride, w.padding, strict=True)
         found = [windows(*each) for each in numbers]
         return w, [taps for taps, _, _ in found], [padded if include else inside for _, padded, inside in found]
@@ -458,7 +518,7 @@ def avg_pool1d(
     """As of two dimensions, the first of size 1."""
     if self.dim() not in (2, 3):
         raise RuntimeError(f"Expected 2D or 3D (batch mode) tensor for input, but got {list(self.shape)}")
-    w = _Windows("avg_pool1d", self, 1, kernel_size, stride, padding, [1], ceil_mode)
+    w = _windows("avg_pool1d", self, 1, kernel_size, stride, padding, (1,), ceil_mode)
     result: Tensor = ops.aten.avg_pool2d(
         self.unsqueeze(-2), [1, *w.kernel], [1, *w.stride], [0, *w.padding], ceil_mode, count_include_pad
     ).squeeze(-2)

@@ -1,4 +1,4 @@
-"""Elements taken from and put to places along a dimension or in the flat tensor, by NumPy on the tensors' memory."""
+"""Elements taken from and put to places along a dimension or in the flat tensor."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from .._core import IndexOutOfRangeError, Tensor, is_grad_enabled
 from .._ops import ops
 from .._settings import alert_not_deterministic
 from ..autograd.function import DelayedError
-from ._arrays import as_array, as_tensor, bits, moved, without_repeats
+from ._arrays import bits, moved, written_once
 from ._native import native
-from .indexing import _check_source, _lifted, _places, scatter_add_
+from .indexing import _check_source, _lifted, add_at, scatter_add_, write_at
 from .reduction import wrap_dim
 
 _DTYPES = _core.dtypes
@@ -20,13 +20,6 @@ _I64, _I32, _F32, _F16, _BF16, _BOOL = (
 )
 _HALVES = _F16, _BF16
 _REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
-
-
-def _write(self: Tensor, array: Any) -> Tensor:
-    """An array that `as_array` gave, changed, back into the tensor: bfloat16 was converted."""
-    if self.dtype is _BF16:
-        self.copy_(as_tensor(array, self.dtype))
-    return self
 
 
 def _flat_index(self: Tensor, index: Tensor) -> Any:
@@ -51,8 +44,6 @@ def take(self: Tensor, index: Tensor) -> Tensor:
 
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Elements written to, or added at, places of the flat tensor."""
-    import numpy as np
-
     if not accumulate:
         alert_not_deterministic("put_")
     if index.numel() != source.numel():
@@ -66,17 +57,21 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
             "source.dtype = "
             f"{source.dtype}"
         )
-    places = _flat_index(self, index).reshape(-1)
-    where = np.unravel_index(places % max(self.numel(), 1), tuple(self.shape)) if self.dim() else ()
-    if not places.size:
+    if index.dtype is not _I64:
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {index.dtype}")
+    if not index.numel():
         return self
-    if accumulate:
-        array = as_array(self)
-        add: Any = np.logical_or if self.dtype is _BOOL else np.add
-        target, at = (array, where) if self.dim() else (array.reshape(1), places * 0)
-        add.at(target, at, as_array(source).reshape(-1))
-        return _write(self, array)
-    bits(self)[where if self.dim() else ...] = bits(source).reshape(-1)[-1 if not self.dim() else slice(None)]
+    if not self.numel():
+        raise IndexError("put_(): tried to put elements into an empty tensor")
+    whole = self.contiguous()
+    at, values = {0: index.reshape((-1,))}, source.reshape((-1,))
+    try:
+        (add_at if accumulate else write_at)(whole.reshape((-1,)), at, values)
+    except IndexError:
+        _flat_index(self, index)
+        raise
+    if whole is not self:
+        self.copy_(whole)
     return self
 
 
@@ -164,18 +159,21 @@ def scatter_reduce_(
     _check_source(target, d, where, source)
     if self.is_meta:
         return self
-    if reduce == "sum" and include_self:
-        return scatter_add_(self, dim, index, src)
-    places = _places(target, d, where)
-    part = source[tuple(slice(n) for n in where.shape)]
-    if self.dtype is _F16 and reduce in ("sum", "mean"):  # bfloat16 is read as float32 in any case
-        array = as_array(target.to(_F32))
-        _reduce_at(array, places, as_array(part.to(_F32)), reduce, include_self)
-        self.copy_(as_tensor(array, _F32).reshape(self.shape))
+    if reduce in ("sum", "mean"):
+        if not include_self:
+            scatter_value_(target, d, where, 0)
+        if reduce == "sum":
+            scatter_add_(target, d, where, source)
+        else:
+            _mean_at(target, d, where, source, include_self)
         return self
-    array = as_array(target)
-    _reduce_at(array, places, as_array(part), reduce, include_self)
-    _write(target, array)
+    combine = native(f"mt_scatter_{reduce}", "desc", "i64", "desc", "desc", "bool_")
+    if reduce == "prod" and self.dtype in _HALVES and index.dtype is _I64:  # in float32, and rounded once
+        wide = target.float()
+        combine(wide, d, where, source.float(), not include_self)
+        target.copy_(wide)
+    else:
+        combine(target, d, where, source, not include_self)
     return self
 
 
@@ -186,30 +184,25 @@ def scatter_reduce(
     return scatter_reduce_(self.clone(), dim, index, src, reduce, include_self=include_self)
 
 
-def _reduce_at(array: Any, places: Any, part: Any, reduce: str, include_self: bool) -> None:
-    """Values reduced into an array at places, which may repeat."""
-    import numpy as np
-
-    starts = {"sum": 0, "mean": 0, "prod": 1}
+def _mean_at(self: Tensor, d: int, index: Tensor, source: Tensor, include_self: bool) -> None:
+    """Values added at places, and the sums divided by how many there are."""
+    if self.dtype is _BOOL:
+        raise NotImplementedError("scatter_reduce(): truth values have no mean")
+    scatter_add_(self, d, index, source)
+    once = written_once(index)  # an index for a whole slice is counted once
+    shape = [
+        1 if k != d and n == 1 and whole == size else size
+        for k, (n, whole, size) in enumerate(zip(once.shape, index.shape, self.shape, strict=True))
+    ]
+    places = index[tuple(slice(n if k != d and shape[k] == 1 else None) for k, n in enumerate(shape))]
+    counts = ops.aten.full(shape, int(include_self), dtype=_I64)
+    scatter_add_(counts, d, places, ops.aten.ones([], dtype=_I64).expand(places.shape))
     if not include_self:
-        if reduce in starts:
-            array[places] = starts[reduce]
-        elif array.dtype.kind == "f":
-            array[places] = -np.inf if reduce == "amax" else np.inf
-        elif array.dtype.kind == "b":
-            array[places] = reduce == "amin"
-        else:
-            limits = np.iinfo(array.dtype)
-            array[places] = limits.min if reduce == "amax" else limits.max
-    combine: Any = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}[reduce]
-    combine.at(array, places, part)
-    if reduce == "mean":
-        counts = np.zeros(array.shape, "int64")
-        np.add.at(counts, places, 1)
-        counts = np.maximum(counts + (1 if include_self else 0), 1)
-        hit = counts > (1 if include_self else 0)
-        divided = array / counts if array.dtype.kind in "fc" else array // counts
-        array[...] = np.where(hit, divided, array)
+        counts.clamp_(min=1)
+    if self.is_floating_point() or self.is_complex():
+        self.copy_(self / counts)
+    else:
+        self.copy_(ops.aten.div.Tensor_mode(self, counts, rounding_mode="floor"))
 
 
 def scatter_reduce_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
@@ -326,9 +319,7 @@ def _at(self: Tensor, d: int, places: Any) -> tuple[Any, ...]:
 
 def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """``alpha * source`` added slice by slice."""
-    import numpy as np
-
-    d, places = _slices("index_add_", self, dim, index)
+    d, _ = _slices("index_add_", self, dim, index)
     _check_slices("index_add_", self, d, index, source)
     if self.is_meta:
         return self
@@ -337,24 +328,11 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     if plain and index.dtype is _I64:
         given = source if alpha == 1 else source * ops.aten.scalar_tensor(alpha, dtype=self.dtype)
         return scatter_add_(self, d, _spread(self, d, index, source), given)
-    target, given = _lifted(self), as_array(_lifted(source))
-    array = as_array(target)
-    if self.dtype is _BOOL:
-        np.logical_or.at(array, _at(target, d, places), given & bool(alpha))
-    elif self.dtype is _BF16:
-        given = _rounded(given * float(alpha))
-        for chosen in without_repeats(places):
-            at = _at(target, d, places[chosen])
-            array[at] = _rounded(array[at] + given.take(chosen, axis=d))
-    else:
-        np.add.at(array, _at(target, d, places), given * np.asarray(alpha).astype(given.dtype))
-    _write(target, array)
+    given = source
+    if alpha != 1:
+        given = source * (float(alpha) if self.dtype is _BF16 else ops.aten.scalar_tensor(alpha, dtype=self.dtype))
+    add_at(_lifted(self), {d: index.reshape((-1,))}, _lifted(given))
     return self
-
-
-def _rounded(array: Any) -> Any:
-    """Numbers as bfloat16 has them."""
-    return as_array(as_tensor(array, _BF16))
 
 
 def _spread(self: Tensor, d: int, index: Tensor, source: Tensor) -> Tensor:
@@ -411,6 +389,8 @@ def index_reduce(
     _check_slices("index_reduce_", self, d, index, source)
     spread = _spread(self, d, index, source)
     result: Tensor
+    if reduce == "prod" and self.dtype in _HALVES:  # rounded after each factor, as in PyTorch
+        spread = spread.to(_I32)
     if reduce == "mean" and self.dtype in _HALVES:  # rounded after each addition, as in PyTorch
         start = self if include_self else self.index_fill(d, index.to(_I64), 0)
         counts = ops.aten.zeros_like(self, dtype=_F32) + (1 if include_self else 0)

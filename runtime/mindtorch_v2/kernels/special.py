@@ -170,19 +170,6 @@ def nextafter_half(self: Tensor, other: Tensor) -> Tensor:
     return moved(np.where(np.isnan(first) | np.isnan(second), 0x7FC0, found).astype("int16"), self.dtype)
 
 
-def nan_to_num(self: Tensor, nan: float | None, posinf: float | None, neginf: float | None) -> Tensor:
-    """What is no number replaced."""
-    if not (self.is_floating_point() or self.is_complex()):
-        return self.clone()  # type: ignore[no-any-return]
-    import numpy as np
-
-    real = {"complex64": "float32", "complex128": "float64"}.get(str(self.dtype)[6:], str(self.dtype)[6:])
-    top = 3.3895313892515355e38 if real == "bfloat16" else float(np.finfo(real).max)
-    low, high = -top if neginf is None else neginf, top if posinf is None else posinf
-    found = np.nan_to_num(as_array(self), nan=0.0 if nan is None else nan, posinf=high, neginf=low)
-    return as_tensor(found, self.dtype)
-
-
 # ---------------------------------------------------------------- orthogonal polynomials
 def _polynomial(name: str, start: Callable[[Any], Any], step: Callable[[int, Any, Any, Any], Any]) -> Any:
     """A kernel of p(x, n) by a recurrence: ``start(x)`` is p1, ``step(k, x, p[k], p[k-1])`` is p[k+1]; p0 is 1."""

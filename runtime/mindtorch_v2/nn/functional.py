@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from .._argument_types import names_wrong_types
+from .._argument_types import as_int, names_wrong_types
 from .._core import Tensor
 from .._core import dtype as DType
 from .._frames import user_stacklevel
@@ -202,7 +202,8 @@ def nll_loss(
 ) -> Tensor:
     """Minus the score of each target class; input (C), (N, C) or (N, C, ...) of log-probabilities."""
     chosen = _reduction.code(_reduction.name(reduction, size_average, reduce))
-    result: Tensor = ops.aten.nll_loss_nd(input, target, weight, chosen, ignore_index)
+    ignored = as_int("nll_loss_nd", "ignore_index", ignore_index)
+    result: Tensor = ops.aten.nll_loss_nd(input, target, weight, chosen, ignored)
     return result
 
 
@@ -219,7 +220,8 @@ def cross_entropy(
 ) -> Tensor:
     """Cross entropy of scores (C), (N, C) or (N, C, ...) with class indices, or with probabilities of input's shape."""
     chosen = _reduction.code(_reduction.name(reduction, size_average, reduce))
-    result: Tensor = ops.aten.cross_entropy_loss(input, target, weight, chosen, ignore_index, label_smoothing)
+    ignored = as_int("cross_entropy_loss", "ignore_index", ignore_index)
+    result: Tensor = ops.aten.cross_entropy_loss(input, target, weight, chosen, ignored, label_smoothing)
     return result
 
 
