@@ -152,12 +152,12 @@ def serve(module: str, threads: int) -> None:
     for line in sys.stdin:
         dtype, _, name = line.strip().partition(" ")
         try:
-            print(_least(functools.partial(known[name], made(dtype))), flush=True)
+            print(least(functools.partial(known[name], made(dtype))), flush=True)
         except (RuntimeError, NotImplementedError, TypeError, ValueError):
             print(math.nan, flush=True)
 
 
-def _least(call: Call) -> float:
+def least(call: Call) -> float:
     """Seconds of the fastest of some calls."""
     call()
     found: list[float] = []
