@@ -325,6 +325,7 @@ CLASSES_LEFT_OUT = {
     "backends.Copies": "three functions",
     "backends.Memory": "two functions",
     "jit.ScriptFunction": "there are none",
+    "jit.ScriptMethod": "there are none",
     "jit.TracingState": "there is one while a function is traced: `jit.trace` is called",
     "library.definitions.Definition": "there is one while an operator is defined: `Library.define` is called",
     "library.definitions.OperatorBuilder": "there is one while an operator is defined",

@@ -65,6 +65,7 @@ _ALIASES = (
     "Autograd", "CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"
 )  # fmt: skip
 
+_OF_GRAPHS = ("Graph", "Node", "ScriptFunction", "ScriptMethod", "ScriptModule", "TensorType", "TracingState", "Value")
 _SEEN_ELSEWHERE = _core.key_mask("Python", "Batched", "Functionalize")
 _dispatch_autogradother_backends = DispatchKeySet()  # each backend has an autograd key of its own
 
@@ -340,10 +341,10 @@ def _set_mkldnn_enabled(enabled: bool) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "TracingState":
-        from .jit import TracingState
+    if name in _OF_GRAPHS:
+        from . import jit
 
-        return TracingState
+        return getattr(jit, name)
     if name == "_functorch":
         from .func import _interpreters
 

@@ -28,6 +28,8 @@ mindtorch_v2.install_as_torch()
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 from torch.nn.modules.lazy import LazyModuleMixin
+from torch.nn.modules.linear_cross_entropy import _linear_cross_entropy_batch_chunked
+from torch._C import Graph, ScriptMethod, Value
 from torch.nn.modules.loss import _Loss, _WeightedLoss
 from torch.nn.modules.module import _IncompatibleKeys
 from torch.nn.modules.utils import _list_with_default, _ntuple, _pair, _quadruple, _reverse_repeat_tuple, _single
@@ -276,3 +278,34 @@ def test_a_slice_turned_back() -> None:
 
 def test_a_device_that_is_nowhere() -> None:
     agree_or_raise(lambda t: t.ones(2).ipu())
+
+
+@pytest.mark.parametrize("asked", [(True, True, True), (False, True, False), (False, False, False)])
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_loss_in_chunks(asked: tuple[bool, ...], reduction: str, bias: bool) -> None:
+    def case(torch: Any) -> Any:
+        torch.manual_seed(0)
+        x, w, b = torch.randn(7, 4), torch.randn(5, 4), torch.randn(5) if bias else None
+        target, weight = torch.tensor([0, 3, 1, -100, 4, 2, 2]), torch.rand(5)
+        inner_names = torch.nn if torch is mindtorch_v2 else inner(torch, "nn.modules.linear_cross_entropy")
+        rest = ("accurate", torch.float32)
+        flags = asked if bias else (*asked[:2], False)
+        whole = inner_names._linear_cross_entropy_batch_chunked(
+            x, w, target, b, weight, reduction, -100, 0.0, 3, *rest, False, *flags
+        )
+        rows = inner_names._linear_cross_entropy_batch_chunked_no_reduction(x, w, target, b, weight, -100, 3, *rest)
+        return whole, rows
+
+    agree(case)
+
+
+def test_a_loss_in_chunks_is_not_smoothed() -> None:
+    x = mindtorch_v2.ones(2, 2)
+    with pytest.raises(NotImplementedError, match="does not support label smoothing"):
+        mindtorch_v2.nn._linear_cross_entropy_batch_chunked(
+            x, x, mindtorch_v2.tensor([0, 1]), None, None, "mean", -100, 0.1, 1, "auto", mindtorch_v2.float32,
+            False, True, True, False,
+        )  # fmt: skip
+    with pytest.raises(RuntimeError, match="there is no TorchScript here"):
+        mindtorch_v2._C.ScriptMethod()

@@ -17,6 +17,7 @@ __all__ = [
     "Final",
     "RecursiveScriptModule",
     "ScriptFunction",
+    "ScriptMethod",
     "ScriptModule",
     "annotate",
     "export",
@@ -52,6 +53,13 @@ class ScriptFunction:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError("torch.jit.ScriptFunction: there is no TorchScript here: call the function itself")
+
+
+class ScriptMethod:
+    """What ``script`` would make of a method. Nothing is one: raises RuntimeError."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("torch.jit.ScriptMethod: there is no TorchScript here: call the method itself")
 
 
 def script(

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from . import (
+    _linear_cross_entropy,
     activations,
     attention,
     convolutions,
@@ -85,6 +86,8 @@ _BASES = {
     "_MaxUnpoolNd": pools._MaxUnpool,
     "_NormBase": norms._Running,
     "_WeightedLoss": loss.WeightedLoss,
+    "_linear_cross_entropy_batch_chunked": _linear_cross_entropy.batch_chunked,
+    "_linear_cross_entropy_batch_chunked_no_reduction": _linear_cross_entropy.batch_chunked_no_reduction,
 }
 __all__ = [
     "GELU",

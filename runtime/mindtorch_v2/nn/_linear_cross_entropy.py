@@ -195,3 +195,58 @@ def linear_cross_entropy(
     bias = None if linear_bias is None else linear_bias.reshape((-1,))
     scores = ops.aten.linear(input, linear_weight.reshape((-1, linear_weight.shape[-1])), bias).reshape(shape)
     return cross_entropy_loss(scores, target, weight, chosen, ignored, label_smoothing)
+
+
+# ---------------------------------------------------------------- by PyTorch's inner names
+def batch_chunked(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    linear_bias: Tensor | None,
+    weight: Tensor | None,
+    reduction: str,
+    ignore_index: int,
+    label_smoothing: float,
+    batch_chunk_size: int,
+    acc_policy: str,
+    acc_dtype: DType,
+    allow_retain_graph: bool,
+    compute_input_grad: bool,
+    compute_linear_weight_grad: bool,
+    compute_linear_bias_grad: bool,
+) -> tuple[Tensor, ...]:
+    """The loss, ``batch_chunk_size`` rows at a time, and its gradients of input, weight and bias.
+
+    A gradient that is not asked for is an empty tensor of as many dimensions. Input is (N, in), the layer's weight
+    (classes, in). Raises NotImplementedError for ``label_smoothing``.
+    """
+    if label_smoothing:
+        raise NotImplementedError("linear_cross_entropy does not support label smoothing")
+    options = LinearCrossEntropyOptions(allow_retain_graph, batch_chunk_size, None, acc_policy, acc_dtype)
+    given = (input, linear_weight, linear_bias)
+
+    def loss(x: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
+        return _in_chunks(x, w, b, target, weight, code(reduction), ignore_index, options)
+
+    asked = [compute_input_grad, compute_linear_weight_grad, compute_linear_bias_grad and linear_bias is not None]
+    leaves: list[Any] = [t if t is None else t.detach().requires_grad_(a) for t, a in zip(given, asked, strict=True)]
+    with enable_grad():
+        found = iter(grad(loss(*leaves), [t for t, a in zip(leaves, asked, strict=True) if a]) if any(asked) else ())
+    empty = [input.new_empty((0,) * dims) for dims in (input.dim(), linear_weight.dim(), 1)]
+    return loss(*given), *(next(found) if a else none for a, none in zip(asked, empty, strict=True))
+
+
+def batch_chunked_no_reduction(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    linear_bias: Tensor | None,
+    weight: Tensor | None,
+    ignore_index: int,
+    batch_chunk_size: int,
+    acc_policy: str,
+    acc_dtype: DType,
+) -> Tensor:
+    """The loss of each row, ``batch_chunk_size`` rows at a time; see `batch_chunked`."""
+    options = LinearCrossEntropyOptions(False, batch_chunk_size, None, acc_policy, acc_dtype)
+    return _in_chunks(input, linear_weight, linear_bias, target, weight, _NONE, ignore_index, options)
