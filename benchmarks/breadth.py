@@ -6,26 +6,15 @@ microseconds of either, and their ratio; and the geometric mean of each dtype. D
 
 from __future__ import annotations
 
-import argparse
 import functools
-import importlib
-import math
-import statistics
-import sys
-import time
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks.contestant import Contestant
-from benchmarks.report import REPORT, Result, duration, number, write_results
+from benchmarks.many_calls import LIMIT, Call, ManyCalls
 
 __all__ = ["DTYPES", "calls"]
 
-Call = Callable[[], object]
 ROWS, COLUMNS, CHOSEN = 512, 1024, 256
-TURN, MOST, ROUNDS = 0.03, 20, 3  # seconds of a turn, calls of one, and turns of either side
-LIMIT = 1.5
 DTYPES = ("float32", "float64", "bfloat16", "int64", "int32", "uint8", "bool")
 TEXT = f"""A call with one thread on {ROWS} x {COLUMNS} elements, as geometric means, and how many calls take more than
 {LIMIT} of PyTorch's time. Written by `python -m benchmarks.breadth --write`."""
@@ -143,82 +132,25 @@ def calls(torch: Any) -> dict[str, Work]:
     return {**dict(_functions(torch)), **dict(_methods(torch))}
 
 
-def serve(module: str, threads: int) -> None:
-    """The child process of a side: answers each line with the seconds of a call, NaN where the dtype has none."""
-    warnings.simplefilter("ignore")
-    torch = importlib.import_module(module)
-    torch.set_num_threads(threads)
-    known, made = calls(torch), functools.cache(functools.partial(Data, torch))
-    for line in sys.stdin:
-        dtype, _, name = line.strip().partition(" ")
-        try:
-            print(least(functools.partial(known[name], made(dtype))), flush=True)
-        except (RuntimeError, NotImplementedError, TypeError, ValueError):
-            print(math.nan, flush=True)
+def _made(torch: Any) -> Callable[[str], Call]:
+    known, data = calls(torch), functools.cache(functools.partial(Data, torch))
+
+    def call(line: str) -> Call:
+        dtype, _, name = line.partition(" ")
+        return functools.partial(known[name], data(dtype))
+
+    return call
 
 
-def least(call: Call) -> float:
-    """Seconds of the fastest of some calls."""
-    call()
-    found: list[float] = []
-    began = time.perf_counter()
-    while not found or (len(found) < MOST and time.perf_counter() - began < TURN):
-        started = time.perf_counter()
-        call()
-        found.append(time.perf_counter() - started)
-    return min(found)
-
-
-def compare(threads: int, text: str) -> Iterator[tuple[str, float, float]]:
-    """Each call with the seconds of either side, of the turn of the median ratio; without those that a side refuses."""
-    arguments = ("benchmarks.breadth", "--threads", str(threads), "--serve")
-    with (
-        Contestant(*arguments, "mindtorch_v2", cores=threads) as ours,
-        Contestant(*arguments, "torch", cores=threads) as peer,
-    ):
-        for dtype in DTYPES:
-            for name in calls(importlib.import_module("mindtorch_v2")):
-                call = f"{dtype} {name}"
-                if text not in call:
-                    continue
-                found = [(ours.measure(call), peer.measure(call)) for _ in range(ROUNDS)]
-                if not any(math.isnan(figure) for turn in found for figure in turn):
-                    yield call, *sorted(found, key=lambda turn: turn[0] / turn[1])[ROUNDS // 2]
-
-
-def results(measured: list[tuple[str, float, float]]) -> list[Result]:
-    """A row a dtype, and all together."""
-    found = []
-    for dtype in (*DTYPES, ""):
-        rows = [(ours, peer) for name, ours, peer in measured if name.startswith(dtype)]
-        if not rows:
-            continue
-        ours, peer = (statistics.geometric_mean(side) for side in zip(*rows, strict=True))
-        slow = sum(a / b > LIMIT for a, b in rows)
-        what = f"{dtype or 'all'}: {len(rows)} calls, {slow} of them above {LIMIT}"
-        found.append(Result(what, ours, peer, "torch", None))
-    return found
-
-
-def main() -> None:
-    """Prints the calls that are asked for."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.breadth", description=__doc__.split("\n")[0])
-    parser.add_argument("text", nargs="?", default="", help="the calls whose names contain this, such as 'bool '")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--write", action="store_true", help="all of it, into docs/benchmarks.md")
-    parser.add_argument("--serve", metavar="MODULE", help="answer names of calls with seconds of this module's")
-    options = parser.parse_args()
-    if options.serve:
-        serve(options.serve, options.threads)
-        return
-    measured = list(compare(options.threads, options.text))
-    for name, ours, peer in sorted(measured, key=lambda row: row[1] / row[2]):
-        print(f"{name:40}{duration(ours):>9}{duration(peer):>9}{ours / peer:7.2f}")
-    for row in results(measured):
-        print(f"{row.what:48}{number(row.measured):>7}")
-    if options.write:
-        write_results("Breadth of the CPU's calls", TEXT, results(measured), REPORT)
-
+TABLE = ManyCalls(
+    "benchmarks.breadth",
+    "Breadth of the CPU's calls",
+    TEXT,
+    "bool ",
+    DTYPES,
+    lambda torch: [f"{dtype} {name}" for dtype in DTYPES for name in calls(torch)],
+    _made,
+)
 
 if __name__ == "__main__":
-    main()
+    TABLE.main(__doc__.split("\n")[0])

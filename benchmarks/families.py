@@ -6,18 +6,11 @@ microseconds of either, and their ratio; and the geometric mean of each family. 
 
 from __future__ import annotations
 
-import argparse
-import importlib
-import statistics
-import sys
-import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from benchmarks.breadth import LIMIT, ROUNDS, least
-from benchmarks.contestant import Contestant
-from benchmarks.report import REPORT, Result, duration, number, write_results
+from benchmarks.many_calls import LIMIT, Call, ManyCalls
 
 __all__ = ["calls"]
 
@@ -268,63 +261,12 @@ def calls(torch: Any) -> dict[str, Work]:
     }
 
 
-def serve(module: str, threads: int) -> None:
-    """The child process of a side: answers each line with the seconds of a call."""
-    warnings.simplefilter("ignore")
-    torch = importlib.import_module(module)
-    torch.set_num_threads(threads)
+def _made(torch: Any) -> Callable[[str], Call]:
     known, data = calls(torch), Data(torch)
-    for line in sys.stdin:
-        print(least(partial(known[line.strip()], data)), flush=True)
+    return lambda name: partial(known[name], data)
 
 
-def compare(threads: int, text: str) -> Iterator[tuple[str, float, float]]:
-    """Each call with the seconds of either side, of the turn of the median ratio."""
-    arguments = ("benchmarks.families", "--threads", str(threads), "--serve")
-    with (
-        Contestant(*arguments, "mindtorch_v2", cores=threads) as ours,
-        Contestant(*arguments, "torch", cores=threads) as peer,
-    ):
-        for call in calls(importlib.import_module("mindtorch_v2")):
-            if text in call:
-                found = [(ours.measure(call), peer.measure(call)) for _ in range(ROUNDS)]
-                yield call, *sorted(found, key=lambda turn: turn[0] / turn[1])[ROUNDS // 2]
-
-
-def results(measured: list[tuple[str, float, float]]) -> list[Result]:
-    """A row a family, and all together."""
-    found = []
-    for family in (*FAMILIES, ""):
-        rows = [(ours, peer) for name, ours, peer in measured if name.startswith(family)]
-        if not rows:
-            continue
-        ours, peer = (statistics.geometric_mean(side) for side in zip(*rows, strict=True))
-        slow = sum(a / b > LIMIT for a, b in rows)
-        found.append(
-            Result(f"{family or 'all'}: {len(rows)} calls, {slow} of them above {LIMIT}", ours, peer, "torch", None)
-        )
-    return found
-
-
-def main() -> None:
-    """Prints the calls that are asked for."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.families", description=__doc__.split("\n")[0])
-    parser.add_argument("text", nargs="?", default="", help="the calls whose names contain this, such as 'images'")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--write", action="store_true", help="all of it, into docs/benchmarks.md")
-    parser.add_argument("--serve", metavar="MODULE", help="answer names of calls with seconds of this module's")
-    options = parser.parse_args()
-    if options.serve:
-        serve(options.serve, options.threads)
-        return
-    measured = list(compare(options.threads, options.text))
-    for name, ours, peer in sorted(measured, key=lambda row: row[1] / row[2]):
-        print(f"{name:44}{duration(ours):>9}{duration(peer):>9}{ours / peer:7.2f}")
-    for row in results(measured):
-        print(f"{row.what:52}{number(row.measured):>7}")
-    if options.write:
-        write_results("Families of the CPU's calls", TEXT, results(measured), REPORT)
-
+TABLE = ManyCalls("benchmarks.families", "Families of the CPU's calls", TEXT, "images", tuple(FAMILIES), calls, _made)
 
 if __name__ == "__main__":
-    main()
+    TABLE.main(__doc__.split("\n")[0])
