@@ -48,6 +48,7 @@ include "indexing.pxi"
 include "node.pxi"
 include "node_types.pxi"
 include "parking.pxi"
+include "registered_attributes.pxi"
 include "context.pxi"
 include "autograd.pxi"
 include "versions.pxi"
@@ -85,7 +86,7 @@ from mindtorch_v2._core_function import (
     record_function,
 )
 from mindtorch_v2._core_commands import (
-    CommandBuffer, Course, Run, RuntimeContext, bind_waiting, command_buffer, hold_call, host_waits, in_run, runtime_context,
+    CommandBuffer, Course, Run, RuntimeContext, bind_waiting, command_buffer, host_waits, in_run, runtime_context,
 )
 from mindtorch_v2._core_delegates import Forms, GraphReplay, LoweredCall, LoweredKernel
 from mindtorch_v2._core_profiling import (

@@ -165,11 +165,15 @@ cdef inline void npu_note_launch(int index, void* stream, str kernel) noexcept:
     Py_XDECREF(previous)
 
 
-def npu_note(int index, uintptr_t stream, str what not None):
+cdef int note_queued(int index, void* stream, str what) except -1:
     """Remembers something else that was queued, such as a graph, among the launches."""
-    npu_note_launch(index, <void*>stream, what)
-    if mt_state.run != NULL:
-        cold.queued(index, <void*>stream, what)
+    npu_note_launch(index, stream, what)
+    return 0 if mt_state.run == NULL else cold.queued(index, stream, what)
+
+
+def npu_note(int index, uintptr_t stream, str what not None):
+    """See `note_queued`."""
+    note_queued(index, <void*>stream, what)
 
 
 def npu_log_launches():

@@ -27,29 +27,43 @@ cdef int check_launch(Program p, Step* s) except -1:
 
 
 cdef int launch_step(Program p, Frame* f, Step* s, Kernel k) except -1:
-    """On the CPU, without boxing. `made` is the word with block_dim, c the number of the first argument among the explained."""
+    """Without boxing where that can be. `made` is the word with block_dim, c the number of the first argument among the explained."""
     cdef Launch call
-    cdef uint64_t* frame = <uint64_t*>&call.frame
-    cdef uint64_t* word
-    cdef int* operand = p.pool + s.a
-    cdef void* address
-    cdef PyObject* t
-    cdef int i, how, kind, status
-    cdef int64_t elements = 0
-    if k.ascendc or k.has_host or k.has_generator:
+    cdef PyObject* tensors[MAX_KERNEL_ARGS]
+    cdef int count
+    if k.has_host or k.has_generator:
         return launch_boxed(p, f, s, k)
     if k.address == NULL:
         resolve_address(k)
-    address = k.address                               # see `launch_on_cpu`
+    call.elements, call.device, call.device_from = 0, -1 if k.ascendc else 0, -1
+    count = fill_operands(p, f, s, k, &call, tensors)
+    if count < 0:
+        return launch_boxed(p, f, s, k)
+    if k.ascendc:
+        return queue_step(p, f, s, k, &call, tensors, count)
+    return invoke_step(p, f, s, k, &call)
+
+
+cdef inline int fill_operands(Program p, Frame* f, Step* s, Kernel k, Launch* call, PyObject** tensors) except -2:
+    """Fills the frame, and gathers the tensors; how many there are, or -1 where an argument has to be an object."""
+    cdef uint64_t* frame = <uint64_t*>&call.frame
+    cdef uint64_t* word
+    cdef int* operand = p.pool + s.a
+    cdef PyObject* t
+    cdef int i, how, kind, count = 0
     for i in range(k.nargs):
         word, kind, how = frame + k.slots[i], k.kinds[i], operand[0]
         if how == BY_TENSOR:
             t = f.objects[operand[1]]
-            if (<Tensor>t).dev.type_code != KEY_CPU or not k.allowed[i] >> (<Tensor>t).dt.code & 1 \
+            if not is_home(k, <Tensor>t, call) or not k.allowed[i] >> (<Tensor>t).dt.code & 1 \
                     or kind == C_PTR and not (<Tensor>t).contig or (<Tensor>t).storage.data == NULL and (<Tensor>t).nelem > 0 \
                     or (<Tensor>t).keys & LAZY:
+                if k.ascendc:
+                    return -1                         # which says what is wrong
                 refuse_tensor(p, f, s, k, i, <Tensor>t)
-            elements |= (<Tensor>t).nelem
+            call.elements |= (<Tensor>t).nelem
+            tensors[count] = t
+            count += 1
             if kind == C_PTR:
                 word[0] = <uint64_t>data_at(t)
             else:
@@ -61,13 +75,29 @@ cdef int launch_step(Program p, Frame* f, Step* s, Kernel k) except -1:
                 and float_fits(PyFloat_AS_DOUBLE(<object>f.objects[operand[1]])):
             word[0] = mt_float_bits(PyFloat_AS_DOUBLE(<object>f.objects[operand[1]]))
         elif how == BY_NOTHING:
-            word[0] = <uint64_t>context_at(KEY_CPU, -1) if kind == C_CONTEXT else 0
-        elif kind == C_PTR:                         # a stream
-            return launch_boxed(p, f, s, k)
+            word[0] = <uint64_t>context_at(KEY_NPU if k.ascendc else KEY_CPU, -1) if kind == C_CONTEXT else 0
+        elif kind == C_PTR:                           # a stream
+            return -1
         else:
             put_boxed(p, f, s, k, i, operand_value(k, i, f, how, operand[1]), word)
         operand += 2
-    if elements < RELEASE_GIL_FROM:
+    return count
+
+
+cdef inline bint is_home(Kernel k, Tensor t, Launch* call) noexcept:
+    """Whether a tensor is where the kernel runs: on the CPU, or on the NPU of the tensors before it."""
+    if not k.ascendc:
+        return t.dev.type_code == KEY_CPU
+    if call.device < 0:
+        call.device = t.dev.index_code
+    return t.dev.type_code == KEY_NPU and t.dev.index_code == call.device
+
+
+cdef inline int invoke_step(Program p, Frame* f, Step* s, Kernel k, Launch* call) except -1:
+    """Runs a kernel of the CPU."""
+    cdef void* address = k.address                    # see `launch_on_cpu`
+    cdef int status
+    if call.elements < RELEASE_GIL_FROM:
         status = mt_invoke(address, &call.frame, k.floats, k.words)
     else:
         with nogil:
@@ -76,6 +106,26 @@ cdef int launch_step(Program p, Frame* f, Step* s, Kernel k) except -1:
         mt_check_stopped()
         if status != 0:
             refuse_status(p, f, s, k, status)
+    return 0
+
+
+cdef int queue_step(Program p, Frame* f, Step* s, Kernel k, Launch* call, PyObject** tensors, int count) except -1:
+    """Queues a kernel of an NPU."""
+    cdef int64_t block_dim = f.words[s.made].i
+    cdef void* stream
+    if not 1 <= block_dim <= MAX_BLOCK_DIM:
+        return launch_boxed(p, f, s, k)               # which says so
+    if call.device < 0:
+        call.device = npu_current()
+    stream = npu_stream_of(call.device)
+    if k.takes_context:
+        context_at(KEY_NPU, call.device)
+    call.frame.ints[0], call.frame.ints[1] = block_dim, <uint64_t>stream
+    try:
+        if mt_state.run == NULL or not cold.holds_launch(k, &call.frame, call.device, stream, tensors, count, None):
+            queue_launch(k, &call.frame, call.device, stream, tensors, count)
+    except RuntimeError as error:
+        raise of_operator(p, error, "")
     return 0
 
 
@@ -100,7 +150,7 @@ cdef object operand_value(Kernel k, int i, Frame* f, int how, int at):
 
 
 cdef int launch_boxed(Program p, Frame* f, Step* s, Kernel k) except -1:
-    """A kernel of abi "ascendc", or one that takes structs: with its arguments as objects."""
+    """With the arguments as objects: structs, streams, generators, and whatever the kernel will refuse."""
     cdef int i
     args = tuple([operand_value(k, i, f, p.pool[s.a + 2 * i], p.pool[s.a + 2 * i + 1]) for i in range(k.nargs)])
     try:

@@ -162,6 +162,28 @@ def test_a_graph_reads_its_parameters_where_they_are():
         low(x)
 
 
+@pytest.mark.parametrize(("delegate", "device"), [("npu_graph", "npu"), ("cpu_c", "cpu")])
+def test_the_operator_itself_reads_no_other_memory(delegate, device):
+    module = Block().to(device).requires_grad_(False)
+    x = inputs(64)[0].to(device)
+    low = torch.npu.lower(module, x, delegate=delegate)
+    op, state = getattr(torch.ops.lowered, low.name), [module.weight]
+    every_other = inputs(128)[0].to(device)[::2]
+    given = [every_other]
+    torch.testing.assert_close(op(given, state)[0], module(every_other))
+    assert given[0] is every_other
+    whole = torch.zeros(64, dtype=torch.int32, device=device)
+    for values in ([], [x, x], [x[:32]], [whole], [x.reshape(8, 8)]):
+        with pytest.raises(ValueError, match=r"was lowered for \(float32\[64\] on .*\), got \(.*lower the module for these"):
+            op(values, state)
+    for parameters in ([], [module.weight, x], [x[:32]]):
+        with pytest.raises(ValueError, match=r"was lowered with parameters and buffers \(float32\[64\].* got .* again"):
+            op([x], parameters)
+    module.weight = nn.Parameter(torch.ones(1, device=device), requires_grad=False)
+    with pytest.raises(ValueError, match=r"parameters and buffers .*, got \(float32\[1\]"):
+        low(x)
+
+
 def test_what_cannot_be_captured_is_refused():
     with pytest.raises(DelegateError, match="cannot be captured as a graph"):
         torch.npu.lower(Function(lambda x: (x.cpu() + 1).npu()), torch.ones(4, device="npu"), delegate="npu_graph")

@@ -346,14 +346,14 @@ cdef bint holds_launch(Kernel kernel, mt_frame* frame, int index, void* stream, 
     return True
 
 
-def hold_call(function, *args):
-    """Calls ``function(context, *args)``, or holds the call back as it does a launch of a kernel that takes a context."""
-    cdef Run run = current_run()
-    if run is None or not run.inside or run.course is not None or run.code != KEY_NPU or npu_recordings > 0:
-        function(runtime_context(), *args)
-        return
+cdef bint holds_call(object function, tuple args) except -1:
+    """Whether a call of ``function(context, *args)`` waits for the next operation, as a launch does that asks for its context."""
+    cdef Run run = <Run>thread_state().run
+    if not run.inside or run.course is not None or run.code != KEY_NPU or npu_recordings > 0:
+        return False
     release(run, MT_NEXT_DELEGATE, run.code, run.index)
     run.held_call, run.held_args, run.held_manner, run.holds = function, args, manner_of(thread_state()), True
+    return True
 
 
 cdef int release(Run run, int kind, int code, int index) except -1:
@@ -441,5 +441,6 @@ def in_run():
 cold.begins_operation = begins_operation
 cold.end_operation = end_operation
 cold.holds_launch = holds_launch
+cold.holds_call = holds_call
 cold.queued = queued
 cold.release_held = release_held

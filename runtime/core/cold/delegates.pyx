@@ -7,11 +7,11 @@ from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcmp
 
 from mindtorch_v2._core cimport (
-    WATCH_PROFILE, Tensor, acl, alloc_sizes, cold, device, npu_enter, npu_error, npu_stream_of, npu_streams_in_use, watched,
+    WATCH_PROFILE, Tensor, acl, alloc_sizes, cold, device, note_queued, npu_enter, npu_error, npu_stream_of, npu_streams_in_use,
+    thread_state, watched,
 )
 
-from mindtorch_v2._core import npu_note
-from mindtorch_v2._core_commands import hold_call
+from mindtorch_v2._core_commands import runtime_context
 
 cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
     pass
@@ -33,7 +33,7 @@ cdef class Forms:
                 raise TypeError(f"Forms: expected a list of tensors, got {type(example).__name__} among them")
         self.examples, self.dev = list(examples), dev
 
-    cdef bint fit(self, tuple values):
+    cdef bint fit(self, list values):
         """Whether these are tensors, as many, and of the same shapes and dtypes on the device."""
         cdef Py_ssize_t i
         cdef Tensor expected, given
@@ -65,17 +65,28 @@ cdef class Forms:
 
 @cython.final
 cdef class LoweredKernel:
-    """The kernel of a lowered module's operator: makes its outputs, and has a delegate's ``execute`` fill them."""
-    cdef Forms outputs
-    cdef object execute
+    """The kernel of a lowered module's operator: makes its outputs, and has a delegate's ``execute`` fill them.
 
-    def __init__(self, Forms outputs not None, execute not None):
-        self.outputs, self.execute = outputs, execute
+    ``misfit`` makes the error for inputs, or parameters and buffers, of other forms.
+    """
+    cdef Forms inputs, state, outputs
+    cdef object execute, misfit
+
+    def __init__(self, Forms inputs not None, Forms state not None, Forms outputs not None, execute not None, misfit not None):
+        self.inputs, self.state, self.outputs, self.execute, self.misfit = inputs, state, outputs, execute, misfit
 
     def run(self, list inputs not None, list state not None):
         """The outputs for these inputs, parameters and buffers: filled, or to be filled when the next operation is known."""
-        cdef list made = self.outputs.made()
-        hold_call(self.execute, inputs, state, made)
+        cdef list made
+        if not self.inputs.fit(inputs) or not self.state.fit(state):
+            raise self.misfit(inputs, state)
+        made = self.outputs.made()
+        if thread_state().run != NULL and cold.holds_call(self.execute, (inputs, state, made)):
+            return made
+        if type(self.execute) is GraphReplay:                # it asks for no context
+            (<GraphReplay>self.execute).queue(inputs, state, made)
+        else:
+            self.execute(runtime_context(), inputs, state, made)
         return made
 
 
@@ -84,7 +95,7 @@ cdef class LoweredCall:
     """What calls a lowered module's operator as its module is called.
 
     ``places`` are a dict and a key for each parameter and buffer. ``result`` makes what the module returns of a list of
-    outputs; ``misfit`` the error for inputs of other forms.
+    outputs; ``misfit`` the error for inputs of other forms, before a mode or autograd sees them.
     """
     cdef object op, result, misfit
     cdef Forms inputs
@@ -94,30 +105,33 @@ cdef class LoweredCall:
         self.op, self.inputs, self.places, self.result, self.misfit = op, inputs, places, result, misfit
 
     def __call__(self, *inputs):
-        cdef list state = []
-        if not self.inputs.fit(inputs):
-            raise self.misfit(inputs)
+        cdef list given = list(inputs), state = []
+        if not self.inputs.fit(given):
+            raise self.misfit(given)
         for registry, key in self.places:
             state.append((<dict?>registry)[key])
-        return self.result(self.op(list(inputs), state))
+        return self.result(self.op(given, state))
 
 
 @cython.final
 cdef class GraphReplay:
-    """A captured graph, by its handle, with the contiguous tensors that it reads and writes.
+    """A captured graph, with the handle of its model and the contiguous tensors that it reads and writes; called as a delegate's ``execute``.
 
-    The GIL is kept from the first piece that is queued to the last: replays of several threads do not mix.
+    ``moved`` makes the error for a parameter or buffer, by its place, that is not where it was captured. The GIL is kept
+    from the first piece that is queued to the last: replays of several threads do not mix.
     """
+    cdef object graph          # whose model it is, kept alive
     cdef void* model
     cdef int index             # of the NPU
     cdef list inputs, state, outputs
     cdef str name
+    cdef object moved
     cdef void* stream          # of the latest replay
     cdef void* fence           # which replays on another stream wait for
 
-    def __init__(self, str name not None, int index, uintptr_t model, list inputs not None, list state not None,
-                 list outputs not None):
-        self.name, self.index, self.model = name, index, <void*>model
+    def __init__(self, str name not None, int index, graph not None, uintptr_t model, list inputs not None,
+                 list state not None, list outputs not None, moved not None):
+        self.name, self.index, self.graph, self.model, self.moved = name, index, graph, <void*>model, moved
         self.inputs, self.state, self.outputs = inputs, state, outputs
         self.stream = npu_stream_of(index)
 
@@ -125,31 +139,35 @@ cdef class GraphReplay:
         if self.fence != NULL:
             acl.destroy_event(self.fence)
 
-    def moved(self, list state not None):
-        """Which of the parameters and buffers is not where it was captured; -1: none."""
-        cdef Py_ssize_t i
-        for i in range(len(self.state)):
-            if address(<Tensor?>state[i]) != address(<Tensor>self.state[i]):
-                return i
-        return -1
+    def __call__(self, context, list inputs not None, list state not None, list outputs not None):
+        """Queues copies of the inputs, a replay, and copies of its results, on the current stream.
 
-    def run(self, list inputs not None, list outputs not None):
-        """Queues copies of the inputs, a replay, and copies of its results, on the current stream."""
+        The lists are those of a `LoweredKernel`, which has compared them with what the graph was captured with.
+        """
+        self.queue(inputs, state, outputs)
+
+    cdef int queue(self, list inputs, list state, list outputs) except -1:
         cdef Py_ssize_t i
         cdef int previous
-        cdef list given = [each if (<Tensor?>each).contig else each.contiguous() for each in inputs]
+        for i in range(len(state)):
+            if address(<Tensor?>state[i]) != address(<Tensor>self.state[i]):
+                raise self.moved(i)
+        for i in range(len(inputs)):
+            if not (<Tensor>inputs[i]).contig:
+                inputs = [each.contiguous() for each in inputs]
+                break
         previous = npu_enter(self.index)
         try:
             cold.release_held()
             self.turn_to(npu_stream_of(self.index))
-            for i in range(len(given)):
-                self.copy(<Tensor>self.inputs[i], <Tensor>given[i])
+            for i in range(len(self.inputs)):
+                self.copy(<Tensor>self.inputs[i], <Tensor>inputs[i])
             self.replay()
-            for i in range(len(outputs)):
+            for i in range(len(self.outputs)):
                 self.copy(<Tensor?>outputs[i], <Tensor>self.outputs[i])
         finally:
             npu_enter(previous)
-        npu_note(self.index, <uintptr_t>self.stream, "a captured graph")
+        return note_queued(self.index, self.stream, "a captured graph")
 
     cdef int turn_to(self, void* stream) except -1:
         """On another stream than the latest replay's: behind that."""

@@ -512,6 +512,7 @@ cdef int npu_enter(int index) except -1
 cdef int checked_npu(int index) except -1
 cdef void* npu_stream_of(int index) noexcept
 cdef object npu_error(int code, str what)
+cdef int note_queued(int index, void* stream, str what) except -1
 cdef mt_context* kernel_context() noexcept             # what this thread's kernels are told
 cdef int queue_launch(Kernel self, mt_frame* frame, int index, void* stream, PyObject** args, Py_ssize_t n) except -1
 cdef device device_at(int code, int index)
@@ -570,6 +571,7 @@ cdef struct Cold:
     int (*end_operation)() except -1
     bint (*holds_launch)(Kernel self, mt_frame* frame, int index, void* stream, PyObject** args, Py_ssize_t n,
                          list views) except -1
+    bint (*holds_call)(object function, tuple args) except -1
     int (*queued)(int index, void* stream, str what) except -1
     int (*release_held)() except -1
     # random

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from .._core import RemovableHandle, Tensor
+from .._core import RemovableHandle, Tensor, registered_attribute
 from ..overrides import is_tensor_like
 from ._moves import ModuleMoves
 from ._state import IncompatibleKeys, ModuleState
@@ -183,12 +183,7 @@ class Module(ModuleState, ModuleMoves):
         else:
             object.__setattr__(self, name, value)
 
-    def __getattr__(self, name: str) -> Any:
-        for registry in ("_parameters", "_buffers", "_modules"):
-            found = self.__dict__.get(registry)
-            if found is not None and name in found:
-                return found[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    __getattr__ = registered_attribute
 
     def __delattr__(self, name: str) -> None:
         for registry in (self._parameters, self._buffers, self._modules):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
-from .._core import GraphReplay, RuntimeContext, Tensor
+from .._core import GraphReplay, Tensor
 from ..autograd import no_grad
 from .delegates import BackendInitContext, Delegate, register_delegate
 from .errors import DelegateError, NpuError
@@ -28,28 +29,35 @@ class GraphDelegate(Delegate):
         self, context: BackendInitContext, module: Function, inputs: Sequence[Tensor], state: Sequence[Tensor]
     ) -> None:
         """Captures the module, which must not copy to the host, nor call operators that fall back to it."""
-        self._graph = NPUGraph()
+        replayed = NPUGraph()
         captured = [value.clone() for value in inputs]
         try:
             with no_grad():
                 module(*captured)  # kernels are built, and first calls made, before the capture
-                with graph(self._graph):
+                with graph(replayed):
                     results = [value.contiguous() for value in tensors_in(module(*captured))]
         except NpuError as error:
             raise DelegateError(f"it cannot be captured as a graph: {error}") from error
-        self._name = context.name
         self._replay = GraphReplay(
-            context.name, context.device.index, self._graph.model, captured, list(state), results
+            context.name,
+            context.device.index,
+            replayed,
+            replayed.model,
+            captured,
+            list(state),
+            results,
+            functools.partial(_moved, context.name),
         )
 
-    def execute(
-        self, context: RuntimeContext, inputs: Sequence[Tensor], state: Sequence[Tensor], outputs: Sequence[Tensor]
-    ) -> None:
+    @property
+    def execute(self) -> GraphReplay:  # type: ignore[override]  # the replay itself: a call of it costs no frame
         """Queues a replay on the current stream, after the replays of other streams."""
-        moved = self._replay.moved(state)
-        if moved >= 0:
-            raise DelegateError(
-                f"{self._name}: parameter or buffer {moved} is another tensor than when the graph was captured: copy "
-                "new values into it, or lower the module again"
-            )
-        self._replay.run(inputs, outputs)
+        return self._replay
+
+
+def _moved(name: str, place: int) -> DelegateError:
+    """The error for a parameter or buffer that is not where the graph reads it."""
+    return DelegateError(
+        f"{name}: parameter or buffer {place} is another tensor than when the graph was captured: copy "
+        "new values into it, or lower the module again"
+    )

@@ -84,24 +84,25 @@ def lower(
 
 
 class LoweredModule(Module):
-    """A module that a delegate runs: what `lower` returns. ``original`` is the module it was made of."""
+    """A module that a delegate runs: what `lower` returns. ``original`` is the module it was made of.
+
+    A call returns what ``original(*inputs)`` returns, by one operation. Raises ValueError for inputs of another form.
+    """
+
+    forward: LoweredCall  # type: ignore[assignment]  # no function around it, whose frame would cost as much
 
     def __init__(self, module: Module, delegate: Delegate, context: BackendInitContext) -> None:
         super().__init__()
         self.original, self.name = module, context.name
         inputs, places, result = context.trace.inputs, _places(module), context.trace.result
         self._lib = _define(context, module, delegate)
-        self._call = LoweredCall(
+        self.forward = LoweredCall(
             getattr(getattr(ops, NAMESPACE), context.name).default,
             _forms(inputs, context.device),
             [places[name] for name in context.trace.state],
             operator.itemgetter(0) if isinstance(result, Tensor) else list if isinstance(result, list) else tuple,
             functools.partial(_misfit, context.name, inputs),
         )
-
-    def forward(self, *inputs: Tensor) -> Any:
-        """What ``original(*inputs)`` returns, by one operation. Raises ValueError for inputs of another form."""
-        return self._call(*inputs)
 
     def extra_repr(self) -> str:
         """The operator's name."""
@@ -118,6 +119,19 @@ def _misfit(name: str, expected: Sequence[Tensor], got: Sequence[Any]) -> ValueE
     lowered, given = (", ".join(map(_shown, values)) for values in (expected, got))
     return ValueError(
         f"{NAMESPACE}::{name} was lowered for ({lowered}), got ({given}); lower the module for these inputs, too"
+    )
+
+
+def _unfit(
+    name: str, inputs: Sequence[Tensor], state: Sequence[Tensor], given: Sequence[Tensor], given_state: Sequence[Tensor]
+) -> ValueError:
+    """The error for a call of the operator with other tensors than a module was lowered for."""
+    shown, got = ([_shown(value) for value in values] for values in (state, given_state))
+    if shown == got:
+        return _misfit(name, inputs, given)
+    return ValueError(
+        f"{NAMESPACE}::{name} was lowered with parameters and buffers ({', '.join(shown)}), got ({', '.join(got)}); "
+        "lower the module again"
     )
 
 
@@ -156,7 +170,12 @@ def _define(context: BackendInitContext, module: Module, delegate: Delegate) -> 
     op = getattr(getattr(ops, NAMESPACE), name).default
     op.is_delegate = True
 
-    kernel = LoweredKernel(_forms(outputs, context.device), delegate.execute)
+    inputs, state = context.trace.inputs, list(context.trace.state.values())
+    kernel = LoweredKernel(
+        *(_forms(values, context.device) for values in (inputs, state, outputs)),
+        delegate.execute,
+        functools.partial(_unfit, name, inputs, state),
+    )
     lib.impl(name, kernel.run, "NPU" if context.device.type == "npu" else context.device.type.upper())
     lib.register_fake(name, lambda inputs, state: fakes.empty())
     names = tuple(context.trace.state)
