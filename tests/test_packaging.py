@@ -44,6 +44,14 @@ ops:
 # Each supported Python, and the oldest NumPy that we take and that has a wheel for it.
 OLDEST_NUMPY = {"3.10": "1.25.0", "3.11": "1.25.0", "3.12": "1.26.0", "3.13": "2.1.0"}
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+# Kernels and simulator are the same for each Python: where there is ccache, they are compiled for the first one only.
+COMPILED_ONCE = {
+    "CMAKE_C_COMPILER_LAUNCHER": "ccache",
+    "CMAKE_CXX_COMPILER_LAUNCHER": "ccache",
+    "CCACHE_DIR": str(Path(__file__).resolve().parents[1] / "build/ccache"),
+    "CCACHE_BASEDIR": "/",  # sources lie in a folder of their own each time
+    "CCACHE_NOHASHDIR": "1",
+}
 # What passes between us and NumPy, which the example does little of; promotion is where NumPy 1 and 2 differ.
 ARRAYS = """
 import numpy as np, mindtorch_v2 as torch
@@ -80,6 +88,7 @@ def clean_env() -> dict[str, str]:
     """This environment without what would let a child find the repository's own packages."""
     tools = Path(sys.executable).parent
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SKBUILD"))}
+    kept |= COMPILED_ONCE if shutil.which("ccache") else {}
     return {**kept, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
 
 

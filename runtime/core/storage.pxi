@@ -166,9 +166,15 @@ cdef class PythonAllocator(Allocator):
         self.give(<uintptr_t>pointer, nbytes, index)
 
 
-cdef Allocator allocator_of(device dev):
+cdef inline Allocator allocator_of(device dev):
+    """Where a device's memory comes from; None: its kernel of `empty` makes it."""
+    cdef PyObject* kind = PyList_GET_ITEM(device_types, dev.type_code)
+    return (<DeviceType>kind).allocator if (<DeviceType>kind).allocator is not None else opened_allocator(dev)
+
+
+cdef Allocator opened_allocator(device dev):
     cdef DeviceType kind = type_of(dev.type_code)
-    if kind.allocator is None and kind.start is not None:
+    if kind.start is not None:
         kind.start()
     if kind.allocator is None and not makes_own(dev):
         if dev.type in ("cuda", "xpu"):

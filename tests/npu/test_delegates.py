@@ -174,7 +174,7 @@ def test_the_operator_itself_reads_no_other_memory(delegate, device):
     assert given[0] is every_other
     whole = torch.zeros(64, dtype=torch.int32, device=device)
     for values in ([], [x, x], [x[:32]], [whole], [x.reshape(8, 8)]):
-        with pytest.raises(ValueError, match=r"was lowered for \(float32\[64\] on .*\), got \(.*lower the module for these"):
+        with pytest.raises(ValueError, match=r"was lowered for .*, got .*lower the module for these"):
             op(values, state)
     for parameters in ([], [module.weight, x], [x[:32]]):
         with pytest.raises(ValueError, match=r"was lowered with parameters and buffers \(float32\[64\].* got .* again"):

@@ -2,24 +2,61 @@
 # cython: nonecheck=False, auto_pickle=False, embedsignature=True, embedsignature.format=clinic
 """NPU memory: a caching allocator ordered by streams, with private pools for captured graphs."""
 cimport cython
-from cpython.object cimport PyObject
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport int64_t, uintptr_t
 
 from mindtorch_v2._core cimport (
-    KEY_NPU, MT_MAX_NPUS, WATCH_PROFILE, Allocator, Tensor, acl, bind_acl, checked_npu, cold, mt_highest_bit, npu_enter, npu_error,
+    KEY_NPU, MT_MAX_NPUS, WATCH_PROFILE, Allocator, Tensor, acl, bind_acl, checked_npu, cold, npu_enter, npu_error,
     npu_recordings, npu_stream_of, set_allocator, watched,
 )
 
 from mindtorch_v2._core import OutOfMemoryError, npu_current_device, npu_note
 
-cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
-    pass
+cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core, too
+    bint PyObject_TypeCheck(PyObject* value, PyTypeObject* type) noexcept
+
+cdef extern from "npu_blocks.h":
+    enum:
+        MT_BLOCK_CLASSES
+    int mt_block_class(size_t nbytes, size_t* size) noexcept
+
+    struct mt_block:
+        void* data
+        mt_heap* heap
+        mt_block* next
+        size_t nbytes, serial
+        void** guests
+        int guest_count
+    mt_block* mt_block_new(mt_heap* heap, void* data, size_t nbytes, int size_class) noexcept
+    mt_block* mt_block_take(mt_heap* heap, int size_class) noexcept
+    void mt_block_give(mt_block* block) noexcept
+    void mt_block_forget(mt_block* block) noexcept
+    int mt_block_visit(mt_block* block, void* stream) noexcept
+
+    struct mt_heap:
+        mt_heap* next
+        void* stream
+        int index, pool
+        size_t reserved
+    mt_heap* mt_heap_find(mt_heap** heaps, int pool, int index, void* stream) noexcept
+    mt_heap* mt_heap_get(mt_heap** heaps, int pool, int index, void* stream) noexcept
+    void mt_heap_merge(mt_heap* source, mt_heap* into) noexcept
+    void mt_heap_drop(mt_heap** heaps, mt_heap* heap) noexcept
+    size_t mt_heap_free_bytes(mt_heap* heap) noexcept
+
+    struct mt_block_table:
+        mt_block** slots
+        size_t mask
+    int mt_table_grow(mt_block_table* table) noexcept
+    int mt_table_put(mt_block_table* table, mt_block* block) noexcept
+    mt_block* mt_table_find(mt_block_table* table, void* data) noexcept
+    mt_block* mt_table_take(mt_block_table* table, void* data) noexcept
 
 cdef enum:
     ACL_OUT_OF_MEMORY = 207001
     ACL_HBM = 1
     ACL_DEVICE_TO_DEVICE = 3
-    NPU_SMALLEST_BLOCK = 512
 
 cdef enum:                     # what is counted for each NPU
     ALLOCATION, ALLOCATED_BYTES, REQUESTED_BYTES, SEGMENT, RESERVED_BYTES, COUNTERS
@@ -39,27 +76,6 @@ cdef inline void count_up(Counter* counter, size_t amount) noexcept:
         counter.peak = counter.current
 
 
-@cython.final
-@cython.freelist(64)
-cdef class NpuBlock:
-    """Device memory. It belongs to the stream and the pool it was allocated for, and is reused in no other."""
-    cdef void* data
-    cdef size_t nbytes
-    cdef void* stream
-    cdef int index
-    cdef int pool              # 0: no private one
-    cdef size_t serial         # of the allocation that has it: a number that no other one gets
-    cdef set guests            # other streams that used it since it was allocated
-
-
-cdef inline size_t npu_block_size(size_t nbytes) noexcept:
-    """Eight sizes to each power of two: at most an eighth is wasted, and sizes that differ little share blocks."""
-    cdef size_t step = NPU_SMALLEST_BLOCK
-    if nbytes > 8 * NPU_SMALLEST_BLOCK:
-        step = <size_t>1 << (mt_highest_bit(nbytes - 1) - 3)
-    return (nbytes + step - 1) & ~(step - 1)
-
-
 cdef str mebibytes(size_t nbytes):
     return f"{nbytes / 1048576:.2f} MiB"
 
@@ -74,58 +90,48 @@ cdef class NpuAllocator(Allocator):
 
     What is allocated on a stream while it is captured comes from the graph's private pool and returns there: each run of
     the graph writes to it again. Nothing else gets that memory before the pool is given up.
+
+    Blocks, heaps and the table are npu_blocks.h's. What runs other code (an exception, a list, the GIL given up) may find
+    them changed afterwards: nothing keeps a heap over that.
     """
-    cdef dict cached           # (pool, index, stream) -> {block size: [NpuBlock]}
-    cdef dict live             # address -> NpuBlock
+    cdef mt_heap* heaps        # what lies free, by pool, NPU and stream; the one used last is in front
+    cdef mt_block_table live
     cdef dict pools            # captured model, by handle -> pool
-    cdef list postponed        # blocks whose guests cannot be waited for while something is captured
+    cdef mt_block* postponed   # blocks whose guests cannot be waited for while something is captured, the newest in front
     cdef list tape             # (address, size) of what is allocated on `taped`; None: nobody listens
     cdef void* taped
     cdef Counter counters[MT_MAX_NPUS][COUNTERS]
     cdef size_t limit[MT_MAX_NPUS]      # bytes to reserve at most; 0: no limit
     cdef size_t retries[MT_MAX_NPUS]
     cdef size_t failures[MT_MAX_NPUS]
-    # The free blocks that the last allocation without a pool looked at: nearly always those the next one wants.
-    cdef dict recent
-    cdef void* recent_stream
-    cdef int recent_index
     cdef size_t serials        # that were given to allocations
 
     def __cinit__(self):
-        self.cached, self.live, self.pools, self.postponed = {}, {}, {}, []
-        self.recent_index = -1
+        self.pools = {}
+        if mt_table_grow(&self.live) < 0:
+            raise MemoryError()
 
     cdef void* allocate(self, size_t nbytes, int index) except NULL:
-        cdef size_t size = npu_block_size(nbytes)
+        cdef size_t size
+        cdef int size_class = mt_block_class(nbytes, &size)
         cdef void* stream = npu_stream_of(index)
         cdef int pool = self.pool_of(stream) if npu_recordings else 0
         cdef Counter* counters = self.counters[index]
-        cdef NpuBlock block
-        cdef list blocks = <list>self.free_blocks(pool, index, stream).get(size)
-        if blocks:
-            block = <NpuBlock>blocks.pop()
-        else:
-            block = self.fresh(size, index, stream, pool)
+        cdef mt_heap* heap = mt_heap_find(&self.heaps, pool, index, stream)
+        cdef mt_block* block = NULL if heap == NULL else mt_block_take(heap, size_class)
+        if block == NULL:
+            block = self.fresh(size, size_class, pool, index, stream)
+        if mt_table_put(&self.live, block) < 0:
+            mt_block_give(block)
+            raise MemoryError()
         self.serials += 1
         block.serial = self.serials
-        self.live[<uintptr_t>block.data] = block
         count_up(&counters[ALLOCATION], 1)
         count_up(&counters[ALLOCATED_BYTES], size)
         count_up(&counters[REQUESTED_BYTES], nbytes)
         if self.tape is not None and stream == self.taped:
             self.tape.append((<uintptr_t>block.data, size))
         return block.data
-
-    cdef dict free_blocks(self, int pool, int index, void* stream):
-        if pool == 0 and stream == self.recent_stream and index == self.recent_index:
-            return self.recent
-        key = (pool, index, <uintptr_t>stream)
-        cdef dict found = self.cached.get(key)
-        if found is None:
-            found = self.cached[key] = {}
-        if pool == 0:
-            self.recent, self.recent_stream, self.recent_index = found, stream, index
-        return found
 
     cdef int pool_of(self, void* stream) except -1:
         """The pool of the graph that the stream is being captured for; 0 where it is not."""
@@ -135,27 +141,33 @@ cdef class NpuAllocator(Allocator):
             return self.pools.get(<uintptr_t>model, 0)
         return 0
 
-    cdef NpuBlock fresh(self, size_t size, int index, void* stream, int pool):
-        cdef NpuBlock block = NpuBlock.__new__(NpuBlock)
+    cdef mt_block* fresh(self, size_t size, int size_class, int pool, int index, void* stream) except NULL:
         cdef Counter* counters = self.counters[index]
-        cdef int status
-        previous = npu_enter(index)
+        cdef mt_heap* heap
+        cdef mt_block* block = NULL
+        cdef void* data = NULL
+        cdef int status, previous = npu_enter(index)
         try:
-            status = self.take(&block.data, size, index)
+            status = self.take(&data, size, index)
             # Emptying the cache waits for the device, which would spoil a capture.
             if (status == ACL_OUT_OF_MEMORY and npu_recordings == 0
                     and counters[RESERVED_BYTES].current > counters[ALLOCATED_BYTES].current):
                 self.retries[index] += 1
                 self.empty(index)
-                status = self.take(&block.data, size, index)
+                status = self.take(&data, size, index)
             if status == ACL_OUT_OF_MEMORY:
                 self.failures[index] += 1
                 self.raise_out_of_memory(size, index)
             if status != 0:
                 raise npu_error(status, f"allocating {size} bytes on npu:{index}")
+            heap = mt_heap_get(&self.heaps, pool, index, stream)
+            if heap != NULL:
+                block = mt_block_new(heap, data, size, size_class)
+            if block == NULL:
+                acl.free(data)
+                raise MemoryError()
         finally:
             npu_enter(previous)
-        block.nbytes, block.index, block.stream, block.pool = size, index, stream, pool
         count_up(&counters[SEGMENT], 1)
         count_up(&counters[RESERVED_BYTES], size)
         return block
@@ -179,100 +191,134 @@ cdef class NpuAllocator(Allocator):
             f"tensors ({cache}{limit})", size, free_bytes, reserved)
 
     cdef void release(self, void* pointer, size_t nbytes, int index) noexcept:
-        cdef NpuBlock block = self.live.pop(<uintptr_t>pointer)
+        cdef mt_block* block = mt_table_take(&self.live, pointer)
         cdef Counter* counters = self.counters[index]
+        if block == NULL:
+            raise KeyError(<uintptr_t>pointer)
         counters[ALLOCATION].current -= 1
         counters[ALLOCATED_BYTES].current -= block.nbytes
         counters[REQUESTED_BYTES].current -= nbytes
-        if block.guests is not None:
-            if npu_recordings:
-                self.postponed.append(block)
-                return
-            if not self.wait_for_guests(block):
-                return         # the device is in error: memory that may still be written to is not handed out again
-        self.recycle(block)
-
-    cdef void recycle(self, NpuBlock block) noexcept:
-        cdef dict free_blocks = self.free_blocks(block.pool, block.index, block.stream)
-        blocks = free_blocks.get(block.nbytes)
-        if blocks is None:
-            free_blocks[block.nbytes] = [block]
+        if block.guest_count == 0:
+            mt_block_give(block)
+        elif npu_recordings:
+            block.next, self.postponed = self.postponed, block
         else:
-            (<list>blocks).append(block)
+            self.give_behind_guests(block)
 
-    cdef bint wait_for_guests(self, NpuBlock block):
+    cdef int give_behind_guests(self, mt_block* block) except -1:
+        """Frees a block whose own stream waits for the others from now on."""
         cdef void* event
-        cdef int status = 0
-        previous = npu_enter(block.index)
-        for stream in block.guests:
+        cdef void* stream = block.heap.stream
+        cdef int i, status = 0, previous = npu_enter(block.heap.index)
+        for i in range(block.guest_count):
             status |= acl.create_event(&event, 1)
             if status == 0:
-                status |= acl.record_event(event, <void*><uintptr_t>stream)
-                status |= acl.wait_event(block.stream, event)
+                status |= acl.record_event(event, block.guests[i])
+                status |= acl.wait_event(stream, event)
                 status |= acl.destroy_event(event)
+        block.guest_count = 0
+        if status == 0:
+            mt_block_give(block)
+        else:                  # the device is in error: memory that may still be written to is not handed out again
+            mt_block_forget(block)
         npu_enter(previous)
-        block.guests = None
-        return status == 0
-
-    cdef int recycle_postponed(self) except -1:
-        cdef list blocks = self.postponed
-        self.postponed = []
-        for block in blocks:
-            if self.wait_for_guests(<NpuBlock>block):
-                self.recycle(<NpuBlock>block)
         return 0
 
-    cdef void used_on(self, void* pointer, void* stream):
-        cdef NpuBlock block = self.live.get(<uintptr_t>pointer)
-        if block is not None and block.stream != stream:
-            if block.guests is None:
-                block.guests = set()
-            block.guests.add(<uintptr_t>stream)
+    cdef int recycle_postponed(self) except -1:
+        cdef mt_block* block
+        cdef mt_block* blocks = NULL
+        while self.postponed != NULL:
+            block = self.postponed
+            self.postponed, block.next, blocks = block.next, blocks, block
+        while blocks != NULL:              # the oldest first
+            block, blocks = blocks, blocks.next
+            self.give_behind_guests(block)
+        return 0
+
+    cdef inline int used_on(self, void* pointer, void* stream) except -1:
+        cdef mt_block* block = mt_table_find(&self.live, pointer)
+        if block != NULL and block.heap.stream != stream and mt_block_visit(block, stream) < 0:
+            raise MemoryError()
+        return 0
 
     cdef int empty(self, int index) except -1:
         """Gives the cached blocks of an NPU back, but those of private pools; the caller has made it the thread's.
 
         Freeing does not wait, so wait.
         """
+        cdef mt_heap* heap
+        cdef mt_heap* after
         cdef int status
         with nogil:
             status = acl.synchronize_device()
         if status != 0:
             raise npu_error(status, f"synchronising npu:{index}")
-        self.recent, self.recent_index = None, -1
-        for key in [key for key in self.cached if key[0] == 0 and key[1] == index]:
-            for blocks in self.cached.pop(key).values():
-                for block in blocks:
-                    acl.free((<NpuBlock>block).data)
-                    self.counters[index][SEGMENT].current -= 1
-                    self.counters[index][RESERVED_BYTES].current -= (<NpuBlock>block).nbytes
+        heap = self.heaps
+        while heap != NULL:
+            after = heap.next
+            if heap.pool == 0 and heap.index == index:
+                self.empty_heap(heap)
+            heap = after
         return 0
 
-    cdef int give_up(self, int pool) except -1:
+    cdef void empty_heap(self, mt_heap* heap) noexcept:
+        cdef Counter* counters = self.counters[heap.index]
+        cdef mt_block* block
+        cdef int i
+        for i in range(MT_BLOCK_CLASSES):
+            block = mt_block_take(heap, i)
+            while block != NULL:
+                acl.free(block.data)
+                counters[SEGMENT].current -= 1
+                counters[RESERVED_BYTES].current -= block.nbytes
+                mt_block_forget(block)
+                block = mt_block_take(heap, i)
+        if heap.reserved == 0:
+            mt_heap_drop(&self.heaps, heap)
+
+    cdef void give_up(self, int pool) noexcept:
         """Makes a private pool's memory ordinary memory of the streams that it was allocated for."""
-        cdef NpuBlock block
-        if pool == 0:      # ordinary memory already: what is cached would be merged with what was taken out of the cache
-            return 0
-        for key in [key for key in self.cached if key[0] == pool]:
-            for blocks in self.cached.pop(key).values():
-                for block in blocks:
-                    block.pool = 0
-                    self.recycle(block)
-        for block in [*self.live.values(), *self.postponed]:
-            if block.pool == pool:
-                block.pool = 0
-        return 0
+        cdef mt_heap* heap
+        cdef mt_heap* ordinary
+        if pool == 0:          # ordinary memory already
+            return
+        heap = self.heaps
+        while heap != NULL:
+            if heap.pool == pool:
+                ordinary = mt_heap_find(&self.heaps, 0, heap.index, heap.stream)
+                if ordinary == NULL:
+                    heap.pool = 0
+                else:
+                    self.merge(heap, ordinary)
+                heap = self.heaps          # in another order now
+            else:
+                heap = heap.next
+
+    cdef void merge(self, mt_heap* source, mt_heap* into) noexcept:
+        cdef mt_block* block = self.postponed
+        cdef size_t at
+        while block != NULL:
+            if block.heap == source:
+                block.heap = into
+            block = block.next
+        for at in range(self.live.mask + 1):
+            block = self.live.slots[at]
+            if block != NULL and block.heap == source:
+                block.heap = into
+        mt_heap_merge(source, into)
+        mt_heap_drop(&self.heaps, source)
 
 
 cdef NpuAllocator npu_allocator = NpuAllocator()
+cdef PyTypeObject* TensorType = <PyTypeObject*>Tensor
 
 
 cdef int mark_tensors(PyObject** args, Py_ssize_t n, void* stream) except -1:
     """Tells the allocator which blocks a stream uses; only once more than the default stream is in use."""
     cdef Py_ssize_t i
     for i in range(n):
-        if isinstance(<object>args[i], Tensor):
-            npu_allocator.used_on((<Tensor><object>args[i]).storage.data, stream)
+        if PyObject_TypeCheck(args[i], TensorType):
+            npu_allocator.used_on((<Tensor>args[i]).storage.data, stream)
     return 0
 
 
@@ -326,7 +372,17 @@ def npu_copy_within(Tensor destination not None, Tensor source not None, size_t 
 
 def npu_empty_cache():
     """Gives cached memory of every NPU back to the device; waits for the devices that have some."""
-    for index in {key[1] for key in npu_allocator.cached}:
+    cdef bint used[MT_MAX_NPUS]
+    cdef mt_heap* heap = npu_allocator.heaps
+    cdef int index
+    for index in range(MT_MAX_NPUS):
+        used[index] = False
+    while heap != NULL:
+        used[heap.index] = True
+        heap = heap.next
+    for index in range(MT_MAX_NPUS):
+        if not used[index]:
+            continue
         previous = npu_enter(index)
         try:
             npu_allocator.empty(index)
@@ -348,24 +404,39 @@ def npu_memory(int index):
 
 def npu_allocation(uintptr_t address):
     """(pool, serial number) of the live allocation that starts at an address; None where there is none."""
-    cdef NpuBlock block = npu_allocator.live.get(address)
-    return None if block is None else (block.pool, block.serial)
+    cdef mt_block* block = mt_table_find(&npu_allocator.live, <void*>address)
+    return None if block == NULL else (block.heap.pool, block.serial)
+
+
+cdef struct PoolSize:
+    int pool
+    size_t free, reserved
 
 
 def npu_pools(int index):
     """{private pool: (bytes in live tensors, bytes reserved)} of an NPU, for captured graphs."""
-    cdef NpuBlock block
+    cdef mt_heap* heap = npu_allocator.heaps
+    cdef PoolSize* sizes
+    cdef size_t i, n = 0
     checked_npu(index)
+    while heap != NULL:
+        n, heap = n + 1, heap.next
+    sizes = <PoolSize*>PyMem_Calloc(n, sizeof(PoolSize))
+    if sizes == NULL:
+        raise MemoryError()
+    n, heap = 0, npu_allocator.heaps
+    while heap != NULL:        # to the end, before there are objects that a garbage collection may free others for
+        if heap.pool != 0 and heap.index == index and heap.reserved != 0:
+            sizes[n].pool, sizes[n].free, sizes[n].reserved = heap.pool, mt_heap_free_bytes(heap), heap.reserved
+            n += 1
+        heap = heap.next
     pools = {}
-    for block in [*npu_allocator.live.values(), *npu_allocator.postponed]:
-        if block.pool != 0 and block.index == index:
-            allocated, reserved = pools.get(block.pool, (0, 0))
-            pools[block.pool] = (allocated + block.nbytes, reserved + block.nbytes)
-    for key in [key for key in npu_allocator.cached if key[0] != 0 and key[1] == index]:
-        for blocks in npu_allocator.cached[key].values():
-            for block in blocks:
-                allocated, reserved = pools.get(block.pool, (0, 0))
-                pools[block.pool] = (allocated, reserved + block.nbytes)
+    try:
+        for i in range(n):
+            allocated, reserved = pools.get(sizes[i].pool, (0, 0))
+            pools[sizes[i].pool] = (allocated + sizes[i].reserved - sizes[i].free, reserved + sizes[i].reserved)
+    finally:
+        PyMem_Free(sizes)
     return pools
 
 
@@ -440,7 +511,7 @@ def npu_end_recording(uintptr_t model):
     global npu_recordings
     npu_recordings -= 1
     npu_allocator.pools.pop(model, None)
-    if npu_recordings == 0 and npu_allocator.postponed:
+    if npu_recordings == 0:
         npu_allocator.recycle_postponed()
 
 
