@@ -35,7 +35,7 @@ struct KeepTask {
 };
 
 aclError upload(const char* function, const void* data, std::size_t size, std::shared_ptr<DeviceBlock>* block) {
-    std::shared_ptr<Context> context;
+    const Context* context = nullptr;
     MTSIM_TRY(require_context(function, &context));
     DeviceMemory& memory = context->device->memory;
     void* address = memory.allocate(size);

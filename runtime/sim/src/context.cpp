@@ -8,8 +8,6 @@
 namespace mtsim {
 namespace {
 
-thread_local std::shared_ptr<Context> current;
-
 aclError require_initialised(const char* function, const Runtime& runtime) {
     if (runtime.initialised) {
         return ACL_SUCCESS;
@@ -60,6 +58,7 @@ public:
         destroy_graphs(runtime, context.get());
         for (const auto& stream : runtime.streams.all()) {
             if (stream->context == context.get() && runtime.streams.remove(stream->handle) != nullptr) {
+                ThreadState::get().streams.forget(stream->handle);
                 streams_.push_back(stream);
             }
         }
@@ -86,6 +85,28 @@ bool usable(const std::shared_ptr<Context>& context) {
     return context != nullptr && context->runtime == &Runtime::get() && context->alive.load(std::memory_order_acquire);
 }
 
+aclError recall_stream(const char* function, void* handle, const std::shared_ptr<Stream>** stream,
+                       ThreadState& thread) {
+    const Context* context = nullptr;
+    MTSIM_TRY(require_context(function, &context, thread));
+    if (handle == nullptr) {
+        *stream = &context->default_stream;
+        return ACL_SUCCESS;
+    }
+    const std::shared_ptr<Stream>& found = context->runtime->streams.recall(handle, thread.streams);
+    if (found == nullptr) {
+        return context->runtime->streams.refuse(function, "stream", handle);
+    }
+    *stream = &found;
+    if (found->context == context) {
+        return ACL_SUCCESS;
+    }
+    return fail(ACL_ERROR_RT_STREAM_CONTEXT, function,
+                "argument stream: expected a stream of the thread's context %p on device %d, got %p of the context %p "
+                "on device %d", context->handle, context->device->id, handle,
+                static_cast<const void*>(found->context), found->device);
+}
+
 // Destroying a stream joins its worker, which a callback on that worker would wait for forever.
 aclError require_no_worker(const char* function) {
     if (!Stream::on_a_worker_thread()) {
@@ -100,32 +121,29 @@ aclError require_no_worker(const char* function) {
 Context::Context(Runtime* owner, Device* on, bool is_primary)
     : runtime(owner), device(on), primary(is_primary), default_stream(std::make_shared<Stream>(this, on->id)) {}
 
-aclError require_context(const char* function, std::shared_ptr<Context>* context) {
-    if (usable(current)) {
-        *context = current;
+aclError require_context(const char* function, const Context** context, const ThreadState& thread) {
+    if (usable(thread.context)) {
+        *context = thread.context.get();
         return ACL_SUCCESS;
     }
     return fail(ACL_ERROR_RT_CONTEXT_NULL, function,
                 "expected the calling thread to have a context, and it has %s: "
                 "call aclrtSetDevice on this thread first",
-                current == nullptr ? "none" : "one that was destroyed");
+                thread.context == nullptr ? "none" : "one that was destroyed");
 }
 
 aclError require_stream(const char* function, void* handle, std::shared_ptr<Stream>* stream) {
-    std::shared_ptr<Context> context;
-    MTSIM_TRY(require_context(function, &context));
-    if (handle == nullptr) {
-        *stream = context->default_stream;
-        return ACL_SUCCESS;
-    }
-    MTSIM_TRY(context->runtime->streams.require(function, "stream", handle, stream));
-    if ((*stream)->context == context.get()) {
-        return ACL_SUCCESS;
-    }
-    return fail(ACL_ERROR_RT_STREAM_CONTEXT, function,
-                "argument stream: expected a stream of the thread's context %p on device %d, got %p of the context %p "
-                "on device %d", context->handle, context->device->id, handle,
-                static_cast<const void*>((*stream)->context), (*stream)->device);
+    const std::shared_ptr<Stream>* found = nullptr;
+    MTSIM_TRY(recall_stream(function, handle, &found, ThreadState::get()));
+    *stream = *found;
+    return ACL_SUCCESS;
+}
+
+aclError borrow_stream(const char* function, void* handle, Stream** stream, ThreadState& thread) {
+    const std::shared_ptr<Stream>* found = nullptr;
+    MTSIM_TRY(recall_stream(function, handle, &found, thread));
+    *stream = found->get();
+    return ACL_SUCCESS;
 }
 
 Device* device_of(const void* pointer) {
@@ -198,7 +216,9 @@ aclError aclrtSetDevice(int32_t deviceId) {
     if (device->set_count++ == 0) {
         device->primary = create_context(runtime, device, true);
     }
-    current = device->primary;
+    if (std::shared_ptr<Context>& current = ThreadState::get().context; current != device->primary) {
+        current = device->primary;
+    }
     return ACL_SUCCESS;
 }
 
@@ -224,7 +244,7 @@ aclError aclrtResetDevice(int32_t deviceId) {
 }
 
 aclError aclrtGetDevice(int32_t* deviceId) {
-    std::shared_ptr<Context> context;
+    const Context* context = nullptr;
     MTSIM_TRY(require_pointer("aclrtGetDevice", "deviceId", deviceId));
     MTSIM_TRY(require_context("aclrtGetDevice", &context));
     *deviceId = context->device->id;
@@ -246,8 +266,9 @@ aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
     std::lock_guard<std::mutex> lock(runtime.lifecycle);
     MTSIM_TRY(require_initialised("aclrtCreateContext", runtime));
     MTSIM_TRY(require_device("aclrtCreateContext", runtime, deviceId, &device));
-    current = create_context(runtime, device, false);
-    *context = current->handle;
+    const std::shared_ptr<Context> created = create_context(runtime, device, false);
+    ThreadState::get().context = created;
+    *context = created->handle;
     return ACL_SUCCESS;
 }
 
@@ -271,12 +292,12 @@ aclError aclrtDestroyContext(aclrtContext context) {
 aclError aclrtSetCurrentContext(aclrtContext context) {
     std::shared_ptr<Context> found;
     MTSIM_TRY(Runtime::get().contexts.require("aclrtSetCurrentContext", "context", context, &found));
-    current = found;
+    ThreadState::get().context = found;
     return ACL_SUCCESS;
 }
 
 aclError aclrtGetCurrentContext(aclrtContext* context) {
-    std::shared_ptr<Context> found;
+    const Context* found = nullptr;
     MTSIM_TRY(require_pointer("aclrtGetCurrentContext", "context", context));
     MTSIM_TRY(require_context("aclrtGetCurrentContext", &found));
     *context = found->handle;

@@ -8,6 +8,7 @@
 
 #include "acl/acl.h"
 #include "device_memory.hpp"
+#include "thread_state.hpp"
 
 namespace mtsim {
 
@@ -40,11 +41,14 @@ public:
     void* handle = nullptr;
 };
 
-// The calling thread's context, or 107002.
-aclError require_context(const char* function, std::shared_ptr<Context>* context);
+// The calling thread's context, which lives until the thread takes another, or 107002.
+aclError require_context(const char* function, const Context** context, const ThreadState& thread = ThreadState::get());
 
 // The stream of `handle` (NULL: the default one), or 107000 for a stale handle and 107003 for another context's.
 aclError require_stream(const char* function, void* handle, std::shared_ptr<Stream>* stream);
+
+// The same for a call that only queues something: the stream lives until the thread asks for another.
+aclError borrow_stream(const char* function, void* handle, Stream** stream, ThreadState& thread = ThreadState::get());
 
 // The device that holds `pointer` in its host alias; NULL for any other address.
 Device* device_of(const void* pointer);

@@ -52,8 +52,8 @@ aclError out_of_bounds(const char* function, const Argument& argument, std::size
 }
 
 aclError locate_on_device(const char* function, const Argument& argument, std::size_t count, const Device& device,
-                          Place* place) {
-    const std::optional<Allocation> allocation = device.memory.find(argument.pointer);
+                          ThreadState& thread, Place* place) {
+    const std::optional<Allocation> allocation = device.memory.find(argument.pointer, thread.memory);
     const std::size_t offset = device.memory.offset(argument.pointer);
     if (!allocation) {
         return fail(ACL_ERROR_RT_PARAM_INVALID, function,
@@ -69,7 +69,7 @@ aclError locate_on_device(const char* function, const Argument& argument, std::s
     return ACL_SUCCESS;
 }
 
-aclError locate(const char* function, const Argument& argument, std::size_t count, Place* place) {
+aclError locate(const char* function, const Argument& argument, std::size_t count, ThreadState& thread, Place* place) {
     MTSIM_TRY(require_pointer(function, argument.name, argument.pointer));
     const Device* device = device_of(argument.pointer);
     if ((argument.side == Side::kHost && device != nullptr) || (argument.side == Side::kDevice && device == nullptr)) {
@@ -78,7 +78,7 @@ aclError locate(const char* function, const Argument& argument, std::size_t coun
                     device == nullptr ? "host" : "device");
     }
     if (device != nullptr) {
-        return locate_on_device(function, argument, count, *device, place);
+        return locate_on_device(function, argument, count, *device, thread, place);
     }
     const std::optional<std::size_t> left = Runtime::get().host.bytes_left(argument.pointer);
     if (left && count > *left) {
@@ -107,7 +107,7 @@ struct Copy {
 };
 
 aclError check_copy(const char* function, void* dst, std::size_t room, const void* src, std::size_t count,
-                    aclrtMemcpyKind kind, Copy* copy) {
+                    aclrtMemcpyKind kind, ThreadState& thread, Copy* copy) {
     struct Sides {
         Side dst;
         Side src;
@@ -122,15 +122,15 @@ aclError check_copy(const char* function, void* dst, std::size_t room, const voi
                     static_cast<int>(kind));
     }
     MTSIM_TRY(check_room(function, "destMax", room, count));
-    MTSIM_TRY(locate(function, {"dst", dst, kSides[kind].dst}, count, &copy->target));
-    MTSIM_TRY(locate(function, {"src", src, kSides[kind].src}, count, &copy->source));
+    MTSIM_TRY(locate(function, {"dst", dst, kSides[kind].dst}, count, thread, &copy->target));
+    MTSIM_TRY(locate(function, {"src", src, kSides[kind].src}, count, thread, &copy->source));
     check::Unwritten::get().written(copy->target.address, count);
     return ACL_SUCCESS;
 }
 
 aclError check_fill(const char* function, void* pointer, std::size_t room, std::size_t count, Place* target) {
     MTSIM_TRY(check_room(function, "maxCount", room, count));
-    MTSIM_TRY(locate(function, {"devPtr", pointer, Side::kEither}, count, target));
+    MTSIM_TRY(locate(function, {"devPtr", pointer, Side::kEither}, count, ThreadState::get(), target));
     check::Unwritten::get().written(target->address, count);
     return ACL_SUCCESS;
 }
@@ -159,10 +159,10 @@ aclError queue(const char* function, Stream& stream, Task task, bool pageable) {
 
 // A synchronous copy is not ordered with any stream: it happens at once, on the calling thread.
 aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count, aclrtMemcpyKind kind) {
-    std::shared_ptr<Context> context;
+    const Context* context = nullptr;
     Copy copy;
     MTSIM_TRY(require_context("aclrtMemcpy", &context));
-    MTSIM_TRY(check_copy("aclrtMemcpy", dst, destMax, src, count, kind, &copy));
+    MTSIM_TRY(check_copy("aclrtMemcpy", dst, destMax, src, count, kind, ThreadState::get(), &copy));
     MTSIM_TRY(context->runtime->captures.allow_synchronous("aclrtMemcpy", ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT));
     run_told(copy.task(count), nullptr, context->device->id,
              [&] { std::memmove(copy.target.address, copy.source.address, count); });
@@ -171,15 +171,16 @@ aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count, a
 
 aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count, aclrtMemcpyKind kind,
                           aclrtStream stream) {
-    std::shared_ptr<Stream> target;
+    Stream* target = nullptr;
     Copy copy;
-    MTSIM_TRY(require_stream("aclrtMemcpyAsync", stream, &target));
-    MTSIM_TRY(check_copy("aclrtMemcpyAsync", dst, destMax, src, count, kind, &copy));
+    ThreadState& thread = ThreadState::get();
+    MTSIM_TRY(borrow_stream("aclrtMemcpyAsync", stream, &target, thread));
+    MTSIM_TRY(check_copy("aclrtMemcpyAsync", dst, destMax, src, count, kind, thread, &copy));
     return queue("aclrtMemcpyAsync", *target, copy.task(count), copy.pageable());
 }
 
 aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
-    std::shared_ptr<Context> context;
+    const Context* context = nullptr;
     Place target;
     MTSIM_TRY(require_context("aclrtMemset", &context));
     MTSIM_TRY(check_fill("aclrtMemset", devPtr, maxCount, count, &target));
@@ -190,9 +191,9 @@ aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count)
 }
 
 aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream) {
-    std::shared_ptr<Stream> queued;
+    Stream* queued = nullptr;
     Place target;
-    MTSIM_TRY(require_stream("aclrtMemsetAsync", stream, &queued));
+    MTSIM_TRY(borrow_stream("aclrtMemsetAsync", stream, &queued));
     MTSIM_TRY(check_fill("aclrtMemsetAsync", devPtr, maxCount, count, &target));
     return queue("aclrtMemsetAsync", *queued, FillTask{target.address, value, count}, target.pageable);
 }

@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <vector>
 
 #include "check_global.hpp"
 #include "error.hpp"
+#include "thread_state.hpp"
 
 namespace mtsim {
 namespace {
@@ -38,15 +40,6 @@ Tail tail_of(const Allocation& allocation) {
     const std::size_t begin = round_up(allocation.requested, 32);
     return {allocation.offset + begin, round_up(allocation.usable, kPage) - begin};
 }
-
-// What a thread found, as long as the memory's allocations are those they were.
-struct Found {
-    const DeviceMemory* memory;
-    std::uint64_t changes;
-    Allocation allocation;
-};
-constexpr std::size_t kRemembered = 16;
-thread_local Found latest_found[kRemembered];
 
 char* map_alias(int file, std::size_t length, int protection) {
     void* address = mmap(nullptr, length, protection, MAP_SHARED | MAP_NORESERVE, file, 0);
@@ -129,9 +122,13 @@ void DeviceMemory::release_all() {
 }
 
 std::optional<Allocation> DeviceMemory::find(const void* pointer) const {
+    return find(pointer, ThreadState::get().memory);
+}
+
+std::optional<Allocation> DeviceMemory::find(const void* pointer, FoundMemory& found) const {
     const std::size_t wanted = offset(pointer);
     const std::uint64_t changes = changes_.load();  // before the look: what is found is at least as new
-    Found& latest = latest_found[wanted / kPage % kRemembered];
+    FoundMemory::Entry& latest = found.latest[wanted / kPage % std::size(found.latest)];
     if (latest.memory == this && latest.changes == changes && latest.allocation.holds(wanted)) {
         return latest.allocation;
     }
@@ -139,7 +136,7 @@ std::optional<Allocation> DeviceMemory::find(const void* pointer) const {
     if (!near || !near->holds(wanted)) {
         return std::nullopt;
     }
-    latest = Found{this, changes, *near};
+    latest = {this, changes, *near};
     return near;
 }
 

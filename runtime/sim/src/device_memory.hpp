@@ -19,6 +19,18 @@ struct Allocation {
     bool holds(std::size_t other) const { return other - offset < usable; }
 };
 
+class DeviceMemory;
+
+// Which allocations a thread found lately, each as long as the memory's allocations are those they were.
+struct FoundMemory {
+    struct Entry {
+        const DeviceMemory* memory;
+        std::uint64_t changes;
+        Allocation allocation;
+    };
+    Entry latest[16]{};
+};
+
 // One sparse memfd mapped twice. The host alias, whose addresses aclrtMalloc returns, has no access rights: a host
 // dereference faults. The kernels' alias is readable and writable. Two mappings, and not one whose protection is
 // toggled, because toggling would open the memory for every thread while one stream works.
@@ -41,6 +53,7 @@ public:
     // The live allocation that holds `pointer` (any address inside it, in either alias). Launches and kernels ask for
     // the same few over and over: a thread remembers the latest, and takes no lock until one is made or freed.
     std::optional<Allocation> find(const void* pointer) const;
+    std::optional<Allocation> find(const void* pointer, FoundMemory& found) const;
 
     // The live allocation at or before `pointer`, in either alias.
     std::optional<Allocation> nearest_before(const void* pointer) const;

@@ -172,7 +172,7 @@ struct WaitTask {
 
 aclError create(const char* function, aclrtEvent* event, EventKind kind, bool timed) {
     MTSIM_TRY(require_pointer(function, "event", event));
-    std::shared_ptr<Context> context;
+    const Context* context = nullptr;
     MTSIM_TRY(require_context(function, &context));
     const auto created = std::make_shared<Event>(kind, timed);
     Runtime::get().events.add(created);

@@ -89,17 +89,28 @@ public:
 
     KernelTask(const char* name, std::uint32_t blocks, mtsim_kernel_fn function, const void* arguments,
                std::size_t size, bool concurrent)
-        : function_(function), blocks_(blocks), concurrent_(concurrent) {
-        const std::size_t length = strnlen(name, sizeof(name_) - 1);
-        std::memcpy(name_, name, length);
-        name_[length] = '\0';
+        : function_(function),
+          arguments_(static_cast<std::uint32_t>(size)),
+          blocks_(static_cast<std::uint16_t>(blocks)),
+          concurrent_(concurrent),
+          on_heap_(size > kInline - kMostName) {
         void* copy = inline_;
-        if (size > sizeof(inline_)) {
-            heap_.reset(new unsigned char[size]);
-            copy = heap_.get();
+        if (on_heap_) {
+            copy = new unsigned char[size + kMostName];
+            std::memcpy(inline_, &copy, sizeof copy);
         }
         if (size > 0) {
             std::memcpy(copy, arguments, size);
+        }
+        char* const end = static_cast<char*>(copy) + size;
+        const std::size_t length = strnlen(name, kMostName - 1);
+        std::memcpy(end, name, length);
+        end[length] = '\0';
+    }
+    KernelTask(const KernelTask&) = delete;
+    ~KernelTask() {
+        if (on_heap_) {
+            delete[] copy();
         }
     }
 
@@ -108,12 +119,12 @@ public:
         const std::chrono::seconds limit(runtime.config.timeout);
         if (runtime.config.isolate) {
             const auto blocks = [&] { run_alone(stream); };
-            if (std::optional<Failure> failure = run_isolated(name_, limit, place_of_thread, blocks)) {
+            if (std::optional<Failure> failure = run_isolated(name(), limit, place_of_thread, blocks)) {
                 stream.set_failure(failure->code, std::move(failure->message));
             }
         } else if (runtime.watchdog.enabled()) {
             runtime.watchdog.start();
-            const std::uint64_t kernel = stream.begin_kernel(name_);
+            const std::uint64_t kernel = stream.begin_kernel(name());
             run_blocks(stream);
             stream.end_kernel(kernel);
         } else {
@@ -121,12 +132,12 @@ public:
         }
     }
 
-    Label label() const { return Label{kKind, name_, blocks_}; }
+    Label label() const { return Label{kKind, name(), blocks_}; }
 
 private:
     // In a child, which has no thread but this one.
     void run_alone(Stream& stream) const {
-        check::LaunchSlot check(name_, blocks_);
+        check::LaunchSlot check(name(), blocks_);
         if (concurrent_) {
             run_concurrent(stream, check);
         } else {
@@ -138,7 +149,7 @@ private:
     }
 
     void run_blocks(Stream& stream) const {
-        check::LaunchSlot check(name_, blocks_);
+        check::LaunchSlot check(name(), blocks_);
         if (concurrent_) {
             run_concurrent(stream, check);
         } else if (blocks_ == 1) {
@@ -161,22 +172,31 @@ private:
         }
     }
 
-    const void* arguments() const { return heap_ != nullptr ? heap_.get() : inline_; }
+    const unsigned char* copy() const {
+        if (!on_heap_) {
+            return inline_;
+        }
+        const unsigned char* heap = nullptr;
+        std::memcpy(&heap, inline_, sizeof heap);
+        return heap;
+    }
+    const char* name() const { return reinterpret_cast<const char*>(copy()) + arguments_; }
 
     void run_block(Stream& stream, std::uint32_t index, Barrier* barrier, check::LaunchSlot& check) const {
-        block = Block{index, blocks_, name_, &stream, barrier, false, &check};
+        Block& own = block;
+        own = Block{index, blocks_, name(), &stream, barrier, false, &check};
         try {
-            function_(arguments());
+            function_(copy());
         } catch (const std::exception& error) {
-            if (!block.faulted) {  // else the exception is how the kernel left the block after its fault
+            if (!own.faulted) {  // else the exception is how the kernel left the block after its fault
                 record_fault(ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, error.what());
             }
         } catch (...) {  // of any type: nothing may leave the worker thread
-            if (!block.faulted) {
+            if (!own.faulted) {
                 record_fault(ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, "an exception of an unknown type left the kernel");
             }
         }
-        block = Block{};
+        own = Block{};
         if (barrier != nullptr) {
             barrier->leave();
         }
@@ -193,7 +213,7 @@ private:
             }
         } catch (const std::system_error& error) {
             report(stream, ACL_ERROR_RT_INTERNAL_ERROR,
-                   format("kernel %s: cannot start a thread for block %u: %s", name_, index, error.what()));
+                   format("kernel %s: cannot start a thread for block %u: %s", name(), index, error.what()));
             for (; index < blocks_; ++index) {
                 barrier.leave();
             }
@@ -204,12 +224,16 @@ private:
         }
     }
 
-    alignas(16) unsigned char inline_[144];  // most argument lists fit, and then a launch allocates nothing
-    char name_[64];
-    std::unique_ptr<unsigned char[]> heap_;
-    mtsim_kernel_fn function_;
-    std::uint32_t blocks_;
-    bool concurrent_;
+    static constexpr std::size_t kMostName = 64;  // with the zero at its end
+    static constexpr std::size_t kInline = Slot::kCapacity - 16;
+
+    const mtsim_kernel_fn function_;
+    const std::uint32_t arguments_;  // bytes
+    const std::uint16_t blocks_;
+    const bool concurrent_, on_heap_;
+    // The arguments and behind them the name, or where these are: most fit, and then a launch allocates nothing and
+    // fills one or two cache lines.
+    alignas(16) unsigned char inline_[kInline];
 };
 
 aclError launch(const char* function, const char* name, std::uint32_t blocks, std::uint32_t limit, void* stream,
@@ -224,9 +248,9 @@ aclError launch(const char* function, const char* name, std::uint32_t blocks, st
         return fail(ACL_ERROR_RT_PARAM_INVALID, function, "kernel %s: argument args: expected %zu bytes, got NULL",
                     name, size);
     }
-    std::shared_ptr<Stream> target;
-    MTSIM_TRY(require_stream(function, stream, &target));
-    return target->push(function, KernelTask(name, blocks, kernel, arguments, size, concurrent));
+    Stream* target = nullptr;
+    MTSIM_TRY(borrow_stream(function, stream, &target));
+    return target->emplace<KernelTask>(function, nullptr, name, blocks, kernel, arguments, size, concurrent);
 }
 
 // The device whose memory `pointer` is in, by either alias.
@@ -258,10 +282,11 @@ uint32_t mtsim_kernel_arg(const char* kernel, uint32_t index, const void* device
     if (device_ptr == nullptr) {
         return ACL_SUCCESS;
     }
-    std::shared_ptr<Context> context;
-    MTSIM_TRY(require_context(kernel, &context));
+    const Context* context = nullptr;
+    ThreadState& thread = ThreadState::get();
+    MTSIM_TRY(require_context(kernel, &context, thread));
     const DeviceMemory& memory = context->device->memory;
-    if (memory.in_host_alias(device_ptr) && memory.find(device_ptr)) {
+    if (memory.in_host_alias(device_ptr) && memory.find(device_ptr, thread.memory)) {
         *alias = memory.kernel_alias(device_ptr);
         return ACL_SUCCESS;
     }

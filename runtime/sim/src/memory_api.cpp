@@ -6,7 +6,7 @@ using namespace mtsim;
 
 aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy policy) {
     const char* function = "aclrtMalloc";
-    std::shared_ptr<Context> context;
+    const Context* context = nullptr;
     MTSIM_TRY(require_pointer(function, "devPtr", devPtr));
     MTSIM_TRY(require_context(function, &context));
     if (size == 0) {
@@ -42,7 +42,7 @@ aclError aclrtFree(void* devPtr) {
 
 aclError aclrtMallocHost(void** hostPtr, size_t size) {
     const char* function = "aclrtMallocHost";
-    std::shared_ptr<Context> context;
+    const Context* context = nullptr;
     MTSIM_TRY(require_pointer(function, "hostPtr", hostPtr));
     MTSIM_TRY(require_context(function, &context));
     if (size == 0) {
@@ -68,7 +68,7 @@ aclError aclrtFreeHost(void* hostPtr) {
 
 aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total) {
     const char* function = "aclrtGetMemInfo";
-    std::shared_ptr<Context> context;
+    const Context* context = nullptr;
     MTSIM_TRY(require_pointer(function, "free", free));
     MTSIM_TRY(require_pointer(function, "total", total));
     MTSIM_TRY(require_context(function, &context));

@@ -1,5 +1,6 @@
 #include "model.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <system_error>
 #include <thread>
@@ -10,11 +11,14 @@
 
 namespace mtsim {
 
-// One run of a model: a thread for each lane, and how far each has come.
+// One run of a model: a thread for each lane, and how far each has come, if there are others to wait for it.
 class Run {
 public:
     Run(Model& model, Stream& stream)
-        : model_(model), stream_(stream), replay_{model.handle}, done_(model.lanes_.size()) {
+        : model_(model),
+          stream_(stream),
+          replay_{model.handle},
+          done_(model.lanes_.size() > 1 ? model.lanes_.size() : 0) {
         stream_.set_replay(&replay_);
     }
     ~Run() {  // also when the thread is unwound
@@ -55,9 +59,7 @@ private:
             } else {
                 run_task(*model_.tasks_[step.index].current.load(std::memory_order_acquire), lane);
             }
-            if (done_.size() > 1) {
-                advance_to(lane, position + 1);
-            }
+            advance_to(lane, position + 1);
         }
     }
 
@@ -82,6 +84,9 @@ private:
     }
 
     void advance_to(std::size_t lane, std::size_t count) {
+        if (done_.empty()) {
+            return;
+        }
         std::lock_guard<std::mutex> lock(mutex_);
         done_[lane] = count;
         advanced_.notify_all();
@@ -113,26 +118,9 @@ void Model::add_wait(std::size_t lane, std::size_t awaited, std::size_t count) {
     lanes_[lane].push_back(Step{Step::kAwait, awaited, count});
 }
 
-// Runs take turns in the order in which streams reach them; queueing order could make two streams wait for each other.
 void Model::run(Stream& stream) {
-    struct Turn {
-        std::shared_ptr<Recording> over = std::make_shared<Recording>();
-        ~Turn() { over->complete(ACL_SUCCESS, std::string()); }
-    } turn;
-    std::shared_ptr<Recording> previous;
-    {
-        std::lock_guard<std::mutex> lock(mutex_);
-        previous = std::exchange(latest_run_, turn.over);
-    }
-    if (previous != nullptr) {
-        stream.wait_for(previous);
-        if (!previous->done()) {
-            return;  // the stream was abandoned
-        }
-    }
-    {
-        std::lock_guard<std::mutex> lock(mutex_);
-        running_ = true;
+    if (!await_turn(stream)) {
+        return;
     }
     struct End {  // also when the thread is unwound
         Model& model;
@@ -141,11 +129,36 @@ void Model::run(Stream& stream) {
     Run(*this, stream).run_all();
 }
 
+// Runs take turns in the order in which streams reach them; queueing order could make two streams wait for each other.
+// False when the stream was abandoned meanwhile.
+bool Model::await_turn(Stream& stream) {
+    std::shared_ptr<Recording> turn;
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (!running_) {
+            running_ = true;
+            return true;
+        }
+        turn = waiting_.emplace_back(std::make_shared<Recording>());
+    }
+    stream.wait_for(turn);
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (turn->done()) {
+        return true;
+    }
+    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), turn));
+    return false;
+}
+
 void Model::end_run() {
     std::vector<std::shared_ptr<CapturedTask>> replaced;  // destroyed after the lock is released
     std::lock_guard<std::mutex> lock(mutex_);
-    running_ = false;
     replaced.swap(replaced_);
+    running_ = !waiting_.empty();
+    if (running_) {
+        waiting_.front()->complete(ACL_SUCCESS, std::string());
+        waiting_.pop_front();
+    }
 }
 
 void Model::replace(const std::vector<std::size_t>& indices, const std::vector<std::shared_ptr<CapturedTask>>& tasks) {

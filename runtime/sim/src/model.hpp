@@ -61,14 +61,15 @@ private:
         std::atomic<CapturedTask*> current;
     };
 
+    bool await_turn(Stream& stream);
     void end_run();
 
     std::vector<Lane> lanes_;
     std::deque<Place> tasks_;
     mutable std::mutex mutex_;  // guards what follows
     bool running_ = false;
+    std::deque<std::shared_ptr<Recording>> waiting_;       // runs that have to wait, the next one first
     std::vector<std::shared_ptr<CapturedTask>> replaced_;  // during the run under way
-    std::shared_ptr<Recording> latest_run_;
 };
 
 // Tasks of a model that were captured between the begin and the end of a group.

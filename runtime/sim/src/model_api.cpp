@@ -27,8 +27,13 @@ private:
 };
 
 // A model whose capture has ended.
-aclError require_model(const char* function, aclmdlRI handle, std::shared_ptr<Model>* model) {
-    MTSIM_TRY(Runtime::get().models.require(function, "modelRI", handle, model));
+aclError require_model(const char* function, aclmdlRI handle, std::shared_ptr<Model>* model,
+                       ThreadState& thread = ThreadState::get()) {
+    const auto& models = Runtime::get().models;
+    *model = models.recall(handle, thread.models);
+    if (*model == nullptr) {
+        return models.refuse(function, "modelRI", handle);
+    }
     if ((*model)->ready.load()) {
         return ACL_SUCCESS;
     }
@@ -113,15 +118,16 @@ aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus* statu
 aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
     const char* function = "aclmdlRIExecuteAsync";
     std::shared_ptr<Model> model;
-    std::shared_ptr<Stream> target;
-    MTSIM_TRY(require_model(function, modelRI, &model));
-    MTSIM_TRY(require_stream(function, stream, &target));
+    Stream* target = nullptr;
+    ThreadState& thread = ThreadState::get();
+    MTSIM_TRY(require_model(function, modelRI, &model, thread));
+    MTSIM_TRY(borrow_stream(function, stream, &target, thread));
     if (model->context != target->context) {
         return fail(ACL_ERROR_RT_MODEL_CONTEXT, function,
                     "argument modelRI: expected a model that was captured in the stream's context %p, got %p of %p",
                     static_cast<const void*>(target->context), modelRI, static_cast<const void*>(model->context));
     }
-    return target->push(function, ExecuteTask(std::move(model)));
+    return target->emplace<ExecuteTask>(function, nullptr, std::move(model));
 }
 
 aclError aclmdlRIDestroy(aclmdlRI modelRI) {

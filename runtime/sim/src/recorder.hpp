@@ -28,7 +28,9 @@ public:
 template <class Task>
 class CapturedAs final : public CapturedTask {
 public:
-    explicit CapturedAs(Task task) : CapturedTask(Task::kKind, Task::kAlways), task_(std::move(task)) {}
+    template <class... Arguments>
+    explicit CapturedAs(Arguments&&... arguments)
+        : CapturedTask(Task::kKind, Task::kAlways), task_(std::forward<Arguments>(arguments)...) {}
     void run(Stream& stream) override { task_.run(stream); }
     Label label() const override { return label_of(task_); }
 

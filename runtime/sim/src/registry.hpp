@@ -2,6 +2,8 @@
 // out and never reaches freed memory; its value needs more than 32 bits, so that a truncated one is found out as well.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <memory>
@@ -42,6 +44,30 @@ inline std::string describe_handle(const void* handle, HandleKind expected) {
     return format("the %s %p%s", kHandleNames[kind], handle, state);
 }
 
+// What a thread recalls of a registry.
+template <class Object>
+class Recollection {
+public:
+    struct Entry {
+        const void* registry = nullptr;
+        const void* handle = nullptr;
+        std::uint64_t removals = 0;  // from the registry, before the object was found
+        std::shared_ptr<Object> object;
+    };
+
+    Entry& of(const void* handle) { return latest_[reinterpret_cast<std::uintptr_t>(handle) % std::size(latest_)]; }
+
+    // So that whoever destroys an object is the last to have it.
+    void forget(const void* handle) {
+        if (of(handle).handle == handle) {
+            of(handle) = Entry{};
+        }
+    }
+
+private:
+    Entry latest_[4];
+};
+
 template <class Object, HandleKind kKind>
 class Registry {
 public:
@@ -59,11 +85,27 @@ public:
         return found == objects_.end() ? nullptr : found->second;
     }
 
+    // The same for a thread that asks for the same few over and over: without a lock, until something is taken out. The
+    // object lives at least until the thread asks for another.
+    const std::shared_ptr<Object>& recall(const void* handle, Recollection<Object>& recollection) const {
+        typename Recollection<Object>::Entry& latest = recollection.of(handle);
+        const std::uint64_t removals = removals_.load(std::memory_order_acquire);  // before the look
+        if (latest.registry != this || latest.handle != handle || latest.removals != removals) {
+            latest = {nullptr, handle, removals, find(handle)};
+            latest.registry = latest.object != nullptr ? this : nullptr;
+        }
+        return latest.object;
+    }
+
     // Takes the object out; empty when another thread was faster or the handle is stale.
     std::shared_ptr<Object> remove(const void* handle) {
         std::unique_lock<std::shared_mutex> lock(mutex_);
         auto node = objects_.extract(handle);
-        return node.empty() ? nullptr : std::move(node.mapped());
+        if (node.empty()) {
+            return nullptr;
+        }
+        removals_.fetch_add(1, std::memory_order_release);
+        return std::move(node.mapped());
     }
 
     std::vector<std::shared_ptr<Object>> all() const {
@@ -80,9 +122,10 @@ public:
     aclError require(const char* function, const char* argument, const void* handle,
                      std::shared_ptr<Object>* object) const {
         *object = find(handle);
-        if (*object != nullptr) {
-            return ACL_SUCCESS;
-        }
+        return *object != nullptr ? ACL_SUCCESS : refuse(function, argument, handle);
+    }
+
+    aclError refuse(const char* function, const char* argument, const void* handle) const {
         return fail(ACL_ERROR_RT_PARAM_INVALID, function, "argument %s: expected a live %s, got %s", argument,
                     kHandleNames[static_cast<std::uint64_t>(kKind)],
                     handle == nullptr ? "NULL" : describe_handle(handle, kKind).c_str());
@@ -92,6 +135,7 @@ private:
     mutable std::shared_mutex mutex_;
     std::unordered_map<const void*, std::shared_ptr<Object>> objects_;
     std::uint64_t serial_ = 0;
+    std::atomic<std::uint64_t> removals_{0};  // written with the lock
 };
 
 }  // namespace mtsim

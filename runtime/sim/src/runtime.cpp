@@ -76,6 +76,7 @@ pid_t Runtime::fork_with_memory() {
 
 void Runtime::forget(const Model& model) {
     models.remove(model.handle);
+    ThreadState::get().models.forget(model.handle);
     for (const auto& group : groups.all()) {
         if (group->model.lock().get() == &model) {
             groups.remove(group->handle);

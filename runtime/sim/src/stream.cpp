@@ -19,9 +19,13 @@ Stream::~Stream() { abandon(); }
 
 // ------------------------------------------------------------------------------------------------ producers
 
-aclError Stream::admit(const char* function, std::unique_lock<std::mutex>& lock) {
+aclError Stream::admit(const char* function, std::unique_lock<SpinLock>& lock) {
     const auto full = [this] {
-        return submitted_.load(std::memory_order_relaxed) - finished_.load(std::memory_order_acquire) >= kSlots;
+        const std::uint64_t submitted = submitted_.load(std::memory_order_relaxed);
+        if (submitted - known_finished_ >= kSlots) {
+            known_finished_ = finished_.load(std::memory_order_acquire);
+        }
+        return submitted - known_finished_ >= kSlots;
     };
     while (full() && !closed_) {
         const std::uint64_t oldest = submitted_.load(std::memory_order_relaxed) - kSlots + 1;
@@ -44,7 +48,7 @@ aclError Stream::admit(const char* function, std::unique_lock<std::mutex>& lock)
 }
 
 bool Stream::start_recording(std::shared_ptr<Recorder> recorder) {
-    std::lock_guard<std::mutex> lock(push_mutex_);
+    std::lock_guard<SpinLock> lock(push_lock_);
     if (recorder_ != nullptr) {
         return false;
     }
@@ -54,12 +58,12 @@ bool Stream::start_recording(std::shared_ptr<Recorder> recorder) {
 
 void Stream::stop_recording() {
     std::shared_ptr<Recorder> stopped;  // destroyed after the lock is released
-    std::lock_guard<std::mutex> lock(push_mutex_);
+    std::lock_guard<SpinLock> lock(push_lock_);
     stopped.swap(recorder_);
 }
 
 std::shared_ptr<Recorder> Stream::recorder() const {
-    std::lock_guard<std::mutex> lock(push_mutex_);
+    std::lock_guard<SpinLock> lock(push_lock_);
     return recorder_;
 }
 
@@ -78,11 +82,18 @@ void Stream::start_worker() {
     started_ = true;
 }
 
+// For who found it asleep, with the push lock.
 void Stream::wake_worker() {
-    if (asleep_.load(std::memory_order_seq_cst) && asleep_.exchange(false)) {
+    if (asleep_.exchange(false)) {
         { std::lock_guard<std::mutex> lock(sleep_mutex_); }  // it waits by now, or sees the work
         work_arrived_.notify_one();                          // whoever wakes finds the lock free
     }
+}
+
+// After another change than a task that it waits for.
+void Stream::rouse_worker() {
+    { std::lock_guard<SpinLock> lock(push_lock_); }  // it sleeps by now, or sees the change
+    wake_worker();
 }
 
 // --------------------------------------------------------------------------------------------------- worker
@@ -112,18 +123,20 @@ void Stream::work() {
 // Waits for the task at `position`; false when the stream ends instead.
 bool Stream::next_task(std::uint64_t position) {
     const auto ready = [&] {
-        return submitted_.load(std::memory_order_seq_cst) != position || closing_.load() || abandoned_.load();
+        return submitted_.load(std::memory_order_acquire) != position || closing_.load() || abandoned_.load();
     };
     if (!idle_.until(ready)) {
-        std::unique_lock<std::mutex> lock(sleep_mutex_);
         while (true) {
-            asleep_.store(true, std::memory_order_seq_cst);
-            if (ready()) {
-                break;
+            {
+                std::lock_guard<SpinLock> push_lock(push_lock_);
+                if (ready()) {
+                    break;
+                }
+                asleep_.store(true, std::memory_order_relaxed);
             }
-            work_arrived_.wait(lock);
+            std::unique_lock<std::mutex> lock(sleep_mutex_);
+            work_arrived_.wait(lock, [&] { return !asleep_.load(std::memory_order_relaxed); });
         }
-        asleep_.store(false, std::memory_order_relaxed);
     }
     return !abandoned_.load() && submitted_.load(std::memory_order_acquire) != position;
 }
@@ -191,28 +204,22 @@ bool Stream::wait(std::uint64_t ticket, std::optional<Clock::time_point> deadlin
 
 // ------------------------------------------------------------------------------------------------- failures
 
-void Stream::set_replay(Replay* replay) {
-    std::lock_guard<std::mutex> lock(failure_mutex_);
-    replay_ = replay;
-}
-
 bool Stream::replay_forsaken() const {
-    std::lock_guard<std::mutex> lock(failure_mutex_);
-    return replay_ != nullptr && replay_->forsaken.load();
+    const Replay* replay = replay_.load(std::memory_order_acquire);
+    return replay != nullptr && replay->forsaken.load();
 }
 
 void Stream::forsake_replay() {
-    std::lock_guard<std::mutex> lock(failure_mutex_);
-    if (replay_ != nullptr) {
-        replay_->forsaken.store(true);
+    if (Replay* replay = replay_.load(std::memory_order_acquire)) {
+        replay->forsaken.store(true);
     }
 }
 
 void Stream::set_failure(aclError code, std::string message) {
     std::lock_guard<std::mutex> lock(failure_mutex_);
-    if (replay_ != nullptr) {
-        replay_->failed.store(true);
-        message = format("captured model %p failed with %d: %s", replay_->model, code, message.c_str());
+    if (Replay* replay = replay_.load(std::memory_order_acquire)) {
+        replay->failed.store(true);
+        message = format("captured model %p failed with %d: %s", replay->model, code, message.c_str());
         code = ACL_ERROR_RT_MODEL_EXECUTE;
     }
     if (!failure_) {
@@ -251,22 +258,22 @@ void Stream::stop_on_failure(bool stop) { stop_on_failure_.store(stop); }
 
 void Stream::drain() {
     {
-        std::lock_guard<std::mutex> lock(push_mutex_);
+        std::lock_guard<SpinLock> lock(push_lock_);
         closed_ = true;
     }
     wait(submitted());
-    closing_.store(true, std::memory_order_seq_cst);
-    wake_worker();
+    closing_.store(true);
+    rouse_worker();
     join(std::nullopt);
 }
 
 void Stream::abandon(std::optional<Clock::time_point> deadline) {
     {
-        std::lock_guard<std::mutex> lock(push_mutex_);
+        std::lock_guard<SpinLock> lock(push_lock_);
         closed_ = true;
     }
-    abandoned_.store(true, std::memory_order_seq_cst);
-    wake_worker();
+    abandoned_.store(true);
+    rouse_worker();
     {
         std::lock_guard<std::mutex> lock(failure_mutex_);
         for (const auto& recording : waiting_for_) {
@@ -279,7 +286,7 @@ void Stream::abandon(std::optional<Clock::time_point> deadline) {
 void Stream::join(std::optional<Clock::time_point> deadline) {
     std::thread worker;
     {
-        std::lock_guard<std::mutex> lock(push_mutex_);
+        std::lock_guard<SpinLock> lock(push_lock_);
         worker.swap(worker_);
     }
     // The lock is free while this waits: the worker's running callback may ask for it.
@@ -291,7 +298,7 @@ void Stream::join(std::optional<Clock::time_point> deadline) {
         return;
     }
     worker.join();
-    std::lock_guard<std::mutex> lock(push_mutex_);
+    std::lock_guard<SpinLock> lock(push_lock_);
     discard_queued();
 }
 
@@ -316,7 +323,7 @@ bool Stream::give_up_after(std::chrono::seconds limit) {
     if (kernel == kGivenUp || Clock::now() - seen_since_ < limit) {
         return false;
     }
-    std::lock_guard<std::mutex> lock(push_mutex_);
+    std::lock_guard<SpinLock> lock(push_lock_);
     if (!kernel_.compare_exchange_strong(kernel, kGivenUp)) {
         return false;
     }

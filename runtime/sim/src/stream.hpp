@@ -20,6 +20,7 @@
 #include "acl/acl.h"
 #include "recorder.hpp"
 #include "spin.hpp"
+#include "spin_lock.hpp"
 #include "timeline.hpp"
 
 namespace mtsim {
@@ -42,16 +43,16 @@ struct Replay {
 
 // One place in a stream's ring. A task is any type with `void run(Stream&)`, `static constexpr bool kAlways`, which
 // says whether it runs after the stream stopped on a failure, and `static constexpr const char* kKind`, its name in a
-// captured graph (NULL: it cannot be captured). It lives in the slot, so queueing allocates nothing.
+// captured graph (NULL: it cannot be captured). It is made in the slot, so queueing allocates nothing, and of the
+// slot's cache lines, which the worker's core has to fetch, no more are touched than it fills.
 class alignas(64) Slot {
 public:
     static constexpr std::size_t kCapacity = 240;
 
-    template <class Task>
-    void emplace(Task&& task) {
-        using T = std::decay_t<Task>;
+    template <class T, class... Arguments>
+    void emplace(Arguments&&... arguments) {
         static_assert(sizeof(T) <= kCapacity && alignof(T) <= 16, "a task must fit its slot");
-        new (storage_) T(std::forward<Task>(task));
+        new (storage_) T(std::forward<Arguments>(arguments)...);
         execute_ = [](void* storage, Stream& stream, bool stopped) {
             T* self = std::launder(static_cast<T*>(storage));
             struct Destroy {  // even when the thread is unwound, as an exiting interpreter does inside a callback
@@ -71,6 +72,11 @@ public:
             }
         };
     }
+    // Asks for the cache lines that most tasks fill, which the worker's core had last.
+    void fetch() const {
+        __builtin_prefetch(this, 1);
+        __builtin_prefetch(storage_ + 64, 1);
+    }
     void execute(Stream& stream, bool stopped) { execute_(storage_, stream, stopped); }
     void discard() { rest_(storage_, nullptr); }
     Label label() {
@@ -80,9 +86,9 @@ public:
     }
 
 private:
-    alignas(16) unsigned char storage_[kCapacity];
     void (*execute_)(void*, Stream&, bool) = nullptr;
     void (*rest_)(void*, Label*) = nullptr;  // says what the task is, or without a label drops it
+    alignas(16) unsigned char storage_[kCapacity];
 };
 
 // Whether a task is so short that an idle stream's caller may run it, which spares waking the worker: its type says
@@ -101,17 +107,17 @@ public:
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
 
-    // Queues a task and returns its ticket through `ticket` (may be NULL); blocks while the ring is full. Fails with
-    // the stream's own error once it stopped on a failure, and with 107000 once it was destroyed. A recorder takes the
-    // task instead, and then there is no ticket.
-    template <class Task>
-    aclError push(const char* function, Task&& task, std::uint64_t* ticket = nullptr) {
-        std::unique_lock<std::mutex> lock(push_mutex_);
+    // Queues a task, made of `arguments`, and returns its ticket through `ticket` (may be NULL); blocks while the ring
+    // is full. Fails with the stream's own error once it stopped on a failure, and with 107000 once it was destroyed. A
+    // recorder takes the task instead, and then there is no ticket.
+    template <class Task, class... Arguments>
+    aclError emplace(const char* function, std::uint64_t* ticket, Arguments&&... arguments) {
+        std::unique_lock<SpinLock> lock(push_lock_);
         if (const std::shared_ptr<Recorder> recorder = recorder_) {
             lock.unlock();
-            using T = std::decay_t<Task>;
-            if constexpr (T::kKind != nullptr) {
-                return recorder->record(function, *this, std::make_shared<CapturedAs<T>>(std::forward<Task>(task)));
+            if constexpr (Task::kKind != nullptr) {
+                return recorder->record(function, *this,
+                                        std::make_shared<CapturedAs<Task>>(std::forward<Arguments>(arguments)...));
             } else {
                 return recorder->refuse(function, *this);
             }
@@ -120,26 +126,36 @@ public:
             return code;
         }
         const std::uint64_t position = submitted_.load(std::memory_order_relaxed);
-        if constexpr (runs_at_once<std::decay_t<Task>>::value) {
+        if constexpr (runs_at_once<Task>::value) {
             if (reached(position)) {  // there is nothing to wait for, and nobody else can queue anything now
-                task.run(*this);
+                Task(std::forward<Arguments>(arguments)...).run(*this);
                 if (ticket != nullptr) {
                     *ticket = position;
                 }
                 return ACL_SUCCESS;
             }
         }
-        slots_[position % kSlots].emplace(std::forward<Task>(task));
+        slots_[position % kSlots].template emplace<Task>(std::forward<Arguments>(arguments)...);
         if (Timeline::on()) {
             queued_[position % kSlots] = Timeline::stamp();
         }
-        submitted_.store(position + 1, std::memory_order_seq_cst);
+        slots_[(position + kAhead) % kSlots].fetch();
+        submitted_.store(position + 1, std::memory_order_release);
+        const bool asleep = asleep_.load(std::memory_order_relaxed);
         lock.unlock();
         if (ticket != nullptr) {
             *ticket = position + 1;
         }
-        wake_worker();
+        if (asleep) {
+            wake_worker();
+        }
         return ACL_SUCCESS;
+    }
+
+    // The same with a task that exists.
+    template <class Task>
+    aclError push(const char* function, Task&& task, std::uint64_t* ticket = nullptr) {
+        return emplace<std::decay_t<Task>>(function, ticket, std::forward<Task>(task));
     }
 
     // From now on `recorder` gets the tasks; false when the stream has one already.
@@ -161,8 +177,8 @@ public:
     // When the task that runs was queued, if that was noted. Only the worker, and who helps it, asks.
     Queued running() const { return running_; }
 
-    // NULL after the run. Only the worker calls this.
-    void set_replay(Replay* replay);
+    // NULL after the run. Only the worker calls this; the others only while they run something for it.
+    void set_replay(Replay* replay) { replay_.store(replay, std::memory_order_release); }
     bool replay_forsaken() const;  // the one under way, if there is one
     void forsake_replay();
 
@@ -185,7 +201,7 @@ public:
     }
     void end_kernel(std::uint64_t kernel) {
         if (!kernel_.compare_exchange_strong(kernel, 0) && kernel == kGivenUp) {
-            std::lock_guard<std::mutex> lock(push_mutex_);  // the name is still being read
+            std::lock_guard<SpinLock> lock(push_lock_);  // the name is still being read
         }
     }
 
@@ -212,10 +228,13 @@ public:
 private:
     // Deep enough to run ahead of the device, small enough to bound what a runaway producer can queue.
     static constexpr std::uint64_t kSlots = 2048;
+    // How long before its turn a slot is fetched: about as many small launches as a cache line takes to come.
+    static constexpr std::uint64_t kAhead = 4;
 
-    aclError admit(const char* function, std::unique_lock<std::mutex>& lock);
+    aclError admit(const char* function, std::unique_lock<SpinLock>& lock);
     void start_worker();
     void wake_worker();
+    void rouse_worker();
     bool next_task(std::uint64_t position);
     void work();
     void finish(std::uint64_t position);
@@ -223,47 +242,54 @@ private:
     void discard_queued();
     void join(std::optional<Clock::time_point> deadline);
 
-    std::unique_ptr<Slot[]> slots_;
-    std::unique_ptr<Queued[]> queued_;  // beside the slots: of tasks queued while a timeline was recorded
-    Queued running_;
-
-    mutable std::mutex push_mutex_;  // producers; also guards worker_, started_, closed_ and recorder_
-    std::shared_ptr<Recorder> recorder_;
+    // What one side writes is apart from what the other does: each line that both touch costs a task as much as most of
+    // the rest. First the producers' own.
+    mutable SpinLock push_lock_;  // also guards what follows
     bool closed_ = false;
     bool started_ = false;
+    std::shared_ptr<Recorder> recorder_;
+    std::uint64_t known_finished_ = 0;  // at least so many, so that the worker's own counter is rarely looked at
     std::thread worker_;
     std::future<void> worker_done_;
+    const std::unique_ptr<Slot[]> slots_;
+    const std::unique_ptr<Queued[]> queued_;  // beside the slots: of tasks queued while a timeline was recorded
 
-    // The counters only grow; the task of position p is in slot p % kSlots and has the ticket p + 1. They and the flags
-    // beside them are sequentially consistent: each side publishes its own and then reads the other's, so one of them
-    // always sees that the other sleeps or that there is work.
+    // The counters only grow; the task of position p is in slot p % kSlots and has the ticket p + 1.
     alignas(64) std::atomic<std::uint64_t> submitted_{0};
     std::atomic<bool> abandoned_{false};
     std::atomic<bool> closing_{false};
+
+    // Sequentially consistent, as is wanted_: each side publishes its own and then reads the other's, so one of them
+    // always sees that the other sleeps or that it is done.
     alignas(64) std::atomic<std::uint64_t> finished_{0};
-    std::atomic<bool> asleep_{false};
+
+    // What both read and rarely anyone writes.
     static constexpr std::uint64_t kNobody = UINT64_MAX;
-    std::atomic<std::uint64_t> wanted_{kNobody};  // the smallest ticket that someone sleeps for
+    alignas(64) std::atomic<std::uint64_t> wanted_{kNobody};  // the smallest ticket that someone sleeps for
+    std::atomic<bool> asleep_{false};  // the worker; set with the push lock, as whoever queues looks with it
+    std::atomic<bool> stop_on_failure_{false};
+    std::atomic<bool> stopped_{false};
+    std::atomic<bool> lost_{false};  // the worker never came back from a kernel
 
-    Spin idle_, host_wait_, event_wait_;  // the worker's for a task, others' for the worker, the worker's for others
+    // The worker's own: the kernel begun last, by an odd number of its own, if it still runs; given up by the watchdog.
+    static constexpr std::uint64_t kGivenUp = UINT64_MAX - 1;
+    alignas(64) std::atomic<std::uint64_t> kernel_{0};
+    std::atomic<std::uint64_t> kernels_{0};
+    std::atomic<const char*> kernel_name_{nullptr};
+    Queued running_;
+    std::atomic<Replay*> replay_{nullptr};
+    Spin idle_, event_wait_;  // for a task, and for others
 
+    alignas(64) Spin host_wait_;  // others' for the worker
     std::mutex sleep_mutex_;
     std::condition_variable work_arrived_;
     std::mutex progress_mutex_;
     std::condition_variable progressed_;
 
-    mutable std::mutex failure_mutex_;  // also guards waiting_for_ and replay_
+    mutable std::mutex failure_mutex_;  // also guards waiting_for_
     std::optional<Failure> failure_;
-    std::atomic<bool> stop_on_failure_{false};
-    std::atomic<bool> stopped_{false};
     std::vector<std::shared_ptr<Recording>> waiting_for_;  // several when a graph runs on several threads
-    Replay* replay_ = nullptr;
-    std::atomic<bool> lost_{false};  // the worker never came back from a kernel
 
-    // The kernel begun last, by an odd number of its own, if it still runs; given up by the watchdog.
-    static constexpr std::uint64_t kGivenUp = UINT64_MAX - 1;
-    std::atomic<std::uint64_t> kernel_{0}, kernels_{0};
-    std::atomic<const char*> kernel_name_{nullptr};
     std::uint64_t seen_kernel_ = 0;  // the watchdog's: where it last found the worker, and since when
     Clock::time_point seen_since_;
 };

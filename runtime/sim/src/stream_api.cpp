@@ -17,10 +17,10 @@ struct HostFunctionTask {
 };
 
 aclError create(const char* function, aclrtStream* stream) {
-    std::shared_ptr<Context> context;
+    const Context* context = nullptr;
     MTSIM_TRY(require_pointer(function, "stream", stream));
     MTSIM_TRY(require_context(function, &context));
-    const auto created = std::make_shared<Stream>(context.get(), context->device->id);
+    const auto created = std::make_shared<Stream>(context, context->device->id);
     context->runtime->streams.add(created);
     *stream = created->handle;
     return ACL_SUCCESS;
@@ -83,6 +83,7 @@ aclError aclrtDestroyStream(aclrtStream stream) {
     MTSIM_TRY(require_stream(function, stream, &found));
     MTSIM_TRY(require_other_thread(function, *found));
     MTSIM_TRY(require_unrecorded(function, *found));
+    ThreadState::get().streams.forget(stream);
     if (Runtime::get().streams.remove(stream) != nullptr) {
         found->drain();
     }
@@ -115,7 +116,7 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
 
 aclError aclrtSynchronizeDevice() {
     const char* function = "aclrtSynchronizeDevice";
-    std::shared_ptr<Context> context;
+    const Context* context = nullptr;
     MTSIM_TRY(require_context(function, &context));
     const std::int32_t device = context->device->id;
     for (const auto& capture : context->runtime->captures.all()) {
@@ -153,8 +154,8 @@ aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
 }
 
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) {
-    std::shared_ptr<Stream> target;
+    Stream* target = nullptr;
     MTSIM_TRY(require_pointer("aclrtLaunchHostFunc", "fn", reinterpret_cast<const void*>(fn)));
-    MTSIM_TRY(require_stream("aclrtLaunchHostFunc", stream, &target));
+    MTSIM_TRY(borrow_stream("aclrtLaunchHostFunc", stream, &target));
     return target->push("aclrtLaunchHostFunc", HostFunctionTask{fn, args});
 }

@@ -7,8 +7,9 @@ constexpr int kLooks = 8;  // within the time that a kernel may take
 
 }  // namespace
 
-void Watchdog::start() {
+void Watchdog::start_thread() {
     std::call_once(started_, [this] { thread_ = std::thread([this] { watch(); }); });
+    watching_.store(true, std::memory_order_release);
 }
 
 void Watchdog::watch() {

@@ -1,6 +1,7 @@
 // Looks for kernels that never end, so that those who wait for them are told.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -24,14 +25,20 @@ public:
     bool enabled() const { return limit_.count() > 0; }
 
     // Starts the watch at the first kernel.
-    void start();
+    void start() {
+        if (!watching_.load(std::memory_order_acquire)) {
+            start_thread();
+        }
+    }
     void stop();
 
 private:
+    void start_thread();
     void watch();
 
     const std::chrono::seconds limit_;
     const std::function<Streams()> streams_;
+    std::atomic<bool> watching_{false};
     std::once_flag started_;
     std::mutex mutex_;
     std::condition_variable stopping_;

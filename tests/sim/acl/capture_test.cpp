@@ -174,6 +174,27 @@ TEST(runs_of_one_graph_do_not_overlap) {
     CHECK_EQ(download(diamond.left, 1)[0], 3333);
 }
 
+TEST(runs_take_turns_in_the_order_in_which_streams_reach_them) {
+    const aclrtStream first = make_stream(), side = make_stream();
+    const aclrtEvent go = make_event(ACL_EVENT_EXTERNAL);
+    long* number = make_number();
+    begin(first);
+    CHECK_OK(aclrtStreamWaitEvent(first, go));
+    CHECK_OK(aclrtResetEvent(go, first));
+    append(first, number, 1);
+    const aclmdlRI model = end(first);
+    const std::vector<aclrtStream> streams{first, make_stream(), make_stream(), make_stream()};
+    for (const aclrtStream stream : streams) {
+        CHECK_OK(aclmdlRIExecuteAsync(model, stream));
+        CHECK_EQ(aclrtSynchronizeStreamWithTimeout(stream, 20), 507046);  // it waits for its turn by now
+    }
+    for (const aclrtStream stream : streams) {
+        CHECK_OK(aclrtRecordEvent(go, side));
+        CHECK_OK(aclrtSynchronizeStreamWithTimeout(stream, 10000));
+    }
+    CHECK_EQ(download(number, 1)[0], 1111);
+}
+
 TEST(a_stream_may_join_come_back_and_wait_again) {
     const aclrtStream first = make_stream(), second = make_stream(), third = make_stream();
     const aclrtEvent event = make_event();

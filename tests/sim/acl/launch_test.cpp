@@ -86,6 +86,25 @@ TEST(arguments_and_name_are_copied_at_launch) {
     CHECK_EQ(download(device, 2) == std::vector<int>({42, 7}), true);
 }
 
+TEST(arguments_and_names_of_every_length_arrive) {
+    static std::vector<unsigned char> seen;
+    static std::size_t bytes;
+    for (bytes = 0; bytes < 400; ++bytes) {
+        std::vector<unsigned char> args(bytes);
+        std::iota(args.begin(), args.end(), static_cast<unsigned char>(bytes));
+        const std::string name(1 + bytes % 90, static_cast<char>('a' + bytes % 26));
+        CHECK_OK(mtsim_launch(name.c_str(), 1, nullptr, [](const void* raw) {
+            const auto* from = static_cast<const unsigned char*>(raw);
+            seen.assign(from, from + bytes);
+            mtsim_kernel_fault(507015, "");
+        }, args.data(), bytes));
+        CHECK_FAILS(aclrtSynchronizeStream(nullptr), 507015,
+                    "aclrtSynchronizeStream: a task queued earlier failed, not this call: kernel " +
+                        name.substr(0, 63) + ", block 0 of 1: ");
+        CHECK_EQ(seen == args, true);
+    }
+}
+
 TEST(bad_launches_are_refused) {
     const auto nothing = [](const void*) {};
     CHECK_FAILS(mtsim_launch("k", 0, nullptr, nothing, nullptr, 0), 107000,

@@ -148,6 +148,51 @@ TEST(wrong_streams_are_refused) {
     CHECK_OK(aclrtSetCurrentContext(mine));
 }
 
+TEST(a_stream_that_another_thread_destroys_is_gone_at_once) {
+    const auto nothing = [](const void*) {};
+    for (int i = 0; i < 100; ++i) {
+        const aclrtStream stream = make_stream(), kept = make_stream();
+        CHECK_OK(mtsim_launch("k", 1, stream, nothing, nullptr, 0));
+        CHECK_OK(mtsim_launch("k", 1, kept, nothing, nullptr, 0));
+        std::thread([stream] {
+            CHECK_OK(aclrtSetDevice(0));
+            CHECK_OK(aclrtDestroyStream(stream));
+            CHECK_OK(aclrtResetDevice(0));
+        }).join();
+        CHECK_FAILS(mtsim_launch("k", 1, stream, nothing, nullptr, 0), 107000,
+                    text("mtsim_launch: argument stream: expected a live stream, got the stream %p, which was "
+                         "destroyed", stream));
+        CHECK_OK(mtsim_launch("k", 1, kept, nothing, nullptr, 0));
+        CHECK_OK(aclrtDestroyStream(kept));
+        CHECK_EQ(mtsim_launch("k", 1, kept, nothing, nullptr, 0), 107000u);
+    }
+}
+
+TEST(streams_are_destroyed_while_others_queue) {
+    for (int round = 0; round < 200; ++round) {
+        const aclrtStream stream = make_stream();
+        std::atomic<int> runs{0}, queued{0};
+        std::vector<std::thread> producers;
+        for (int i = 0; i < 3; ++i) {
+            producers.emplace_back([&] {
+                CHECK_OK(aclrtSetDevice(0));
+                const auto count = [](void* runs) { ++*static_cast<std::atomic<int>*>(runs); };
+                while (aclrtLaunchHostFunc(stream, count, &runs) == ACL_SUCCESS) {
+                    ++queued;
+                }
+                CHECK_OK(aclrtResetDevice(0));
+            });
+        }
+        while (queued < round) {
+        }
+        CHECK_OK(aclrtDestroyStream(stream));
+        for (std::thread& producer : producers) {
+            producer.join();
+        }
+        CHECK_EQ(runs.load(), queued.load());
+    }
+}
+
 TEST(a_callback_cannot_wait_for_its_own_stream) {
     static aclrtStream stream;
     static aclError code;

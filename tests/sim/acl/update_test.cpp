@@ -424,7 +424,9 @@ TEST(replays_that_wait_for_ever_do_not_hold_up_the_end) {
     const Updatable op;
     CHECK_OK(aclmdlRIExecuteAsync(op.model, op.capture));
     CHECK_OK(aclmdlRICaptureTaskUpdateBegin(op.updates, op.group));
-    const aclrtStream stream = make_stream();
+    const aclrtStream next = make_stream(), stream = make_stream();
+    CHECK_OK(aclmdlRIExecuteAsync(op.model, next));  // after the first run
+    CHECK_EQ(aclrtSynchronizeStreamWithTimeout(next, 20), 507046);
     CHECK_OK(aclmdlRIExecuteAsync(make_endless(stream), stream));
     CHECK_EQ(aclrtSynchronizeStreamWithTimeout(stream, 20), 507046);
     CHECK_OK(aclFinalize());  // returns, whatever still waits
