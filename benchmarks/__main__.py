@@ -27,7 +27,7 @@ GROUPS = {
     "operator calls": operator_call.results,
     "generated operators": generated_call.results,
     "gradients": autograd_calls.results,
-    "views, copies and reductions": small_calls.results,
+    "small calls": small_calls.results,
     "launches": launch.results,
     "profiles": profiled.results,
     "the simulated NPU": simulated_npu.results,

@@ -97,9 +97,10 @@ Operator calls are `fused::scaled_add` of `examples/scaled_add` on 4×4 float32 
 `torch.library.custom_op` whose Python body reaches the same C kernel through ctypes, in a process of its own.
 `Function.apply` multiplies two such tensors and saves both; a chain applies one operator over and over to one, and a
 node's memory is what the resident set of a fresh process grows by while the chain is recorded: node, edges, and what it
-keeps alive (`benchmarks/autograd_calls.py`; the passes are process CPU time). Views, copies, joins and reductions stand
-there as they are called (`benchmarks/small_calls.py`): `x` and `y` are 4×4 float32, `row` is 1×4, `turned` transposed,
-and `a` a leaf that requires grad. Launches
+keeps alive (`benchmarks/autograd_calls.py`; the passes are process CPU time). What makes, reads, views, copies, joins
+and reduces small tensors stands there as it is called (`benchmarks/small_calls.py`): `x` and `y` are 4×4 float32, `row`
+is 1×4, `turned` transposed, `a` a leaf that requires grad, `one` has no dimensions, `array` is NumPy's, `at` and
+`places` are indices. Launches
 are of the same example's AscendC kernel, from Python until it is queued on the simulated NPU; the peer is a plain
 Python class around ctypes with a cache of symbols (`benchmarks/launch.py`). What a profiler adds is the time of a call
 that `torch.profiler.profile` records, less that of the same call without it (`benchmarks/profiled.py`). On the

@@ -1,4 +1,4 @@
-"""Views, copies, joins and reductions of 4×4 tensors against PyTorch: the same code under both, a process a side.
+"""Small tensors made, read, viewed, copied and reduced against PyTorch: the same code under both, a process a side.
 
 ``python -m benchmarks.small_calls ours|torch`` is such a process; it answers a line ``case`` with the CPU seconds of a
 call. ``python -m benchmarks.small_calls`` shows the table of this file alone.
@@ -12,6 +12,8 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
+import numpy
+
 from benchmarks.contestant import Contestant
 from benchmarks.report import Result
 from benchmarks.timing import paired, thread_time_per_call
@@ -22,10 +24,37 @@ ROUNDS, CALLS = 15, 2_000
 
 
 def calls(torch: Any) -> dict[str, Callable[[], object]]:
-    """What is called, by its text: ``x`` and ``y`` are 4×4 float32, ``a`` such a leaf that requires grad."""
+    """What is called, by its text: ``x`` and ``y`` are 4×4 float32, ``a`` such a leaf that requires grad.
+
+    ``one`` has no dimensions, ``array`` is NumPy's, ``at`` and ``places`` are indices.
+    """
     x, y = torch.ones(4, 4), torch.ones(4, 4)
     a, row, turned = torch.ones(4, 4).requires_grad_(), torch.ones(1, 4), torch.ones(4, 4).t()
+    one, array, at, places = torch.ones(()), numpy.zeros(4), torch.tensor([0, 1]), torch.tensor([[0], [1]])
     return {
+        "torch.tensor(1.0)": lambda: torch.tensor(1.0),
+        "torch.tensor([1.0, 2.0])": lambda: torch.tensor([1.0, 2.0]),
+        "torch.tensor([[1, 2], [3, 4]])": lambda: torch.tensor([[1, 2], [3, 4]]),
+        "torch.as_tensor([1.0, 2.0])": lambda: torch.as_tensor([1.0, 2.0]),
+        "x.new_tensor([1.0])": lambda: x.new_tensor([1.0]),
+        "torch.from_numpy(array)": lambda: torch.from_numpy(array),
+        "torch.empty(4)": lambda: torch.empty(4),
+        "torch.zeros(4)": lambda: torch.zeros(4),
+        "torch.zeros(4, requires_grad=True)": lambda: torch.zeros(4, requires_grad=True),
+        "torch.ones(2, 2, dtype=torch.float64)": lambda: torch.ones(2, 2, dtype=torch.float64),
+        "torch.full((2, 2), 1.5)": lambda: torch.full((2, 2), 1.5),
+        "torch.arange(4)": lambda: torch.arange(4),
+        "torch.empty_like(x)": lambda: torch.empty_like(x),
+        "torch.zeros_like(x)": lambda: torch.zeros_like(x),
+        "torch.ones_like(x)": lambda: torch.ones_like(x),
+        "x.new_zeros(4)": lambda: x.new_zeros(4),
+        "one.item()": lambda: one.item(),
+        "float(one)": lambda: float(one),
+        "bool(one)": lambda: bool(one),
+        "x.tolist()": lambda: x.tolist(),
+        "x.numpy()": lambda: x.numpy(),
+        "torch.equal(x, y)": lambda: torch.equal(x, y),
+        "x.type_as(y)": lambda: x.type_as(y),
         "x.view(16)": lambda: x.view(16),
         "x.view(-1, 2)": lambda: x.view(-1, 2),
         "x.reshape(2, 8)": lambda: x.reshape(2, 8),
@@ -73,6 +102,14 @@ def calls(torch: Any) -> dict[str, Callable[[], object]]:
         "x.argmax(1)": lambda: x.argmax(1),
         "x.all()": lambda: x.all(),
         "x.prod()": lambda: x.prod(),
+        "x.std()": lambda: x.std(),
+        "x.var()": lambda: x.var(),
+        "x.norm()": lambda: x.norm(),
+        "x.cumsum(0)": lambda: x.cumsum(0),
+        "x.topk(1)": lambda: x.topk(1),
+        "x.index_select(0, at)": lambda: x.index_select(0, at),
+        "x.gather(1, places)": lambda: x.gather(1, places),
+        "torch.einsum('ij,jk->ik', x, y)": lambda: torch.einsum("ij,jk->ik", x, y),
         "a.sum(), recorded": lambda: a.sum(),
         "a.mean(1), recorded": lambda: a.mean(1),
     }

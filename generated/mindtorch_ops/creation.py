@@ -56,7 +56,7 @@ _libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relativ
 )
 def _empty_memory_format(op):
     """A tensor of the given size with whatever its memory holds."""
-    op.python("mindtorch_v2.kernels.creation:empty", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:empty", device=("CPU", "NPU", "Meta"))
 
 
 @_lib.operator(
@@ -96,7 +96,7 @@ def _empty_strided_out(op):
 )
 def _full_default(op):
     """A tensor of the given size filled with a number."""
-    op.python("mindtorch_v2.kernels.creation:full", device="any")
+    op.python("mindtorch_v2._core:full", device="any")
 
 
 @_lib.operator(
@@ -116,7 +116,7 @@ def _full_out(op):
 )
 def _zeros_default(op):
     """A tensor of the given size filled with 0."""
-    op.python("mindtorch_v2.kernels.creation:zeros", device="any")
+    op.python("mindtorch_v2._core:zeros", device="any")
 
 
 @_lib.operator(
@@ -136,7 +136,7 @@ def _zeros_out(op):
 )
 def _ones_default(op):
     """A tensor of the given size filled with 1."""
-    op.python("mindtorch_v2.kernels.creation:ones", device="any")
+    op.python("mindtorch_v2._core:ones", device="any")
 
 
 @_lib.operator(
@@ -165,7 +165,7 @@ def scalar_tensor(op):
 )
 def _arange_default(op):
     """0, 1, 2, ... below `end`."""
-    op.python("mindtorch_v2.kernels.creation:arange", device="any")
+    op.python("mindtorch_v2._core:arange", device="any")
 
 
 @_lib.operator(
@@ -334,7 +334,7 @@ def _eye_m_out(op):
 )
 def empty_like(op):
     """A tensor of self's size with whatever its memory holds."""
-    op.python("mindtorch_v2.kernels.creation:empty_like", device="any")
+    op.python("mindtorch_v2._core:empty_like", device="any")
     op.not_differentiable()
 
 
@@ -344,7 +344,7 @@ def empty_like(op):
 )
 def zeros_like(op):
     """A tensor of self's size filled with 0."""
-    op.python("mindtorch_v2.kernels.creation:zeros_like", device="any")
+    op.python("mindtorch_v2._core:zeros_like", device="any")
     op.not_differentiable()
 
 
@@ -354,7 +354,7 @@ def zeros_like(op):
 )
 def ones_like(op):
     """A tensor of self's size filled with 1."""
-    op.python("mindtorch_v2.kernels.creation:ones_like", device="any")
+    op.python("mindtorch_v2._core:ones_like", device="any")
     op.not_differentiable()
 
 
@@ -364,7 +364,7 @@ def ones_like(op):
 )
 def full_like(op):
     """A tensor of self's size filled with a number."""
-    op.python("mindtorch_v2.kernels.creation:full_like", device="any")
+    op.python("mindtorch_v2._core:full_like", device="any")
     op.not_differentiable()
 
 
@@ -375,7 +375,7 @@ def full_like(op):
 )
 def new_empty(op):
     """As `torch.empty`, with self's dtype and device."""
-    op.python("mindtorch_v2.kernels.creation:new_empty", device="any")
+    op.python("mindtorch_v2._core:new_empty", device="any")
     op.not_differentiable()
 
 
@@ -386,7 +386,7 @@ def new_empty(op):
 )
 def new_zeros(op):
     """As `torch.zeros`, with self's dtype and device."""
-    op.python("mindtorch_v2.kernels.creation:new_zeros", device="any")
+    op.python("mindtorch_v2._core:new_zeros", device="any")
     op.not_differentiable()
 
 
@@ -409,7 +409,7 @@ def _new_zeros_with_same_feature_meta(op):
 )
 def new_ones(op):
     """As `torch.ones`, with self's dtype and device."""
-    op.python("mindtorch_v2.kernels.creation:new_ones", device="any")
+    op.python("mindtorch_v2._core:new_ones", device="any")
     op.not_differentiable()
 
 
@@ -420,7 +420,7 @@ def new_ones(op):
 )
 def new_full(op):
     """As `torch.full`, with self's dtype and device."""
-    op.python("mindtorch_v2.kernels.creation:new_full", device="any")
+    op.python("mindtorch_v2._core:new_full", device="any")
     op.not_differentiable()
 
 
@@ -641,7 +641,7 @@ def _to_other(op, self, other, copy):
 @_lib.operator("_local_scalar_dense(Tensor self) -> Scalar")
 def _local_scalar_dense(op):
     """The value of a tensor's first element, as a Python number."""
-    op.python("mindtorch_v2.kernels.creation:local_scalar_dense", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:first_element", device=("CPU", "NPU", "Meta"))
     op.not_differentiable()
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import like
+from mindtorch_v2.library.definitions import all_of, any_of, desc, empty, i64, like, maximum, one_of
+from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
     "_cumsum_backward",
@@ -26,13 +27,38 @@ __all__ = [
 ]
 
 _lib = Library("aten", "FRAGMENT")
+_libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relative_to=__file__)
 
 
 @_lib.operator("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", variants=("function", "method"))
-def _cumsum_default(op, self, dim):
+def _cumsum_default(op, self, dim, dtype):
     """Running sums along a dimension; of integers as int64."""
-    op.python("mindtorch_v2.kernels.cumulative:cumsum")
-    op.python("mindtorch_v2.kernels.cumulative:running_fake", device="Meta")
+    op.check(
+        any_of(all_of(-self.dim() <= dim, dim < self.dim()), all_of(self.dim() == 0, all_of(dim >= -1, dim <= 0))),
+        message=(
+            f"Dimension out of range (expected to be in range of [{-maximum(self.dim(), 1)}, "
+            f"{maximum(self.dim(), 1) - 1}], but got {dim})"
+        ),
+        error=IndexError,
+    )
+    out = op.returns(
+        empty(
+            self.shape,
+            dtype
+            if dtype is not None
+            else self.dtype
+            if any_of(self.is_floating_point(), self.is_complex())
+            else torch.int64,
+            self,
+        )
+    )
+    if all_of(
+        one_of(self.dtype, torch.float32, torch.float64, torch.int64),
+        (dtype is None or dtype == self.dtype) and self.dim() > 0 and self.is_contiguous(),
+    ):
+        op.launch("CPU", _libmindtorch_cpu["mt_cumsum"], desc(self), desc(out), i64(dim % self.dim()))
+    else:
+        op.python("mindtorch_v2.kernels.cumulative:cumsum")
 
     @op.gradient
     def _(grad):
@@ -61,10 +87,34 @@ def _cumsum_out(op):
 
 
 @_lib.operator("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", variants=("function", "method"))
-def _cumprod_default(op):
+def _cumprod_default(op, self, dim, dtype):
     """Running products along a dimension; of integers as int64."""
-    op.python("mindtorch_v2.kernels.cumulative:cumprod")
-    op.python("mindtorch_v2.kernels.cumulative:running_fake", device="Meta")
+    op.check(
+        any_of(all_of(-self.dim() <= dim, dim < self.dim()), all_of(self.dim() == 0, all_of(dim >= -1, dim <= 0))),
+        message=(
+            f"Dimension out of range (expected to be in range of [{-maximum(self.dim(), 1)}, "
+            f"{maximum(self.dim(), 1) - 1}], but got {dim})"
+        ),
+        error=IndexError,
+    )
+    out = op.returns(
+        empty(
+            self.shape,
+            dtype
+            if dtype is not None
+            else self.dtype
+            if any_of(self.is_floating_point(), self.is_complex())
+            else torch.int64,
+            self,
+        )
+    )
+    if all_of(
+        one_of(self.dtype, torch.float32, torch.float64, torch.int64),
+        (dtype is None or dtype == self.dtype) and self.dim() > 0 and self.is_contiguous(),
+    ):
+        op.launch("CPU", _libmindtorch_cpu["mt_cumprod"], desc(self), desc(out), i64(dim % self.dim()))
+    else:
+        op.python("mindtorch_v2.kernels.cumulative:cumprod")
     op.backward(
         "mindtorch_v2.kernels.cumulative:cumprod_backward",
         setup_context="mindtorch_v2.kernels.cumulative:cumprod_setup",

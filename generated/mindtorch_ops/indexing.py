@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import all_of, any_of, empty, maximum
+from mindtorch_v2.library.definitions import all_of, any_of, desc, empty, i64, maximum, one_of
+from mindtorch_v2.npu import KernelLauncher
 
 __all__ = ["gather", "index", "index_put", "index_put_", "index_select", "nonzero", "scatter_add", "scatter_add_"]
 
 _lib = Library("aten", "FRAGMENT")
+_libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relative_to=__file__)
 
 
 @_lib.operator("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", device_check="CPUIndices")
@@ -87,7 +89,7 @@ def _index_select_default(op, self, dim, index):
         ),
         error=IndexError,
     )
-    op.returns(
+    out = op.returns(
         empty(
             self.shape
             if self.dim() == 0
@@ -96,7 +98,10 @@ def _index_select_default(op, self, dim, index):
             self,
         )
     )
-    op.python("mindtorch_v2.kernels.indexing:index_select")
+    if all_of(index.dim() == 1, one_of(index.dtype, torch.int32, torch.int64), self.numel() > 0, self.dim() > 0):
+        op.launch("CPU", _libmindtorch_cpu["mt_index_select"], desc(self), i64(dim), desc(index), desc(out))
+    else:
+        op.python("mindtorch_v2.kernels.indexing:index_select")
     op.backward(
         "mindtorch_v2.kernels.indexing:index_select_backward",
         setup_context="mindtorch_v2.kernels.indexing:index_select_setup",

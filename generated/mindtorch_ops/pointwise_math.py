@@ -774,8 +774,11 @@ def _special_psi_out(op):
 def _polygamma_default(op, n, self):
     """The n-th derivative of `digamma`."""
     op.check(n >= 0, message="polygamma(n, x) does not support negative n.")
-    op.returns(empty(self.shape, result_type(self, 1.0), self))
-    op.python("mindtorch_v2.kernels.special:polygamma")
+    out = op.returns(empty(self.shape, result_type(self, 1.0), self))
+    if n == 1:
+        op.launch("CPU", _libmindtorch_cpu["mt_trigamma"], desc(self), desc(out))
+    else:
+        op.python("mindtorch_v2.kernels.special:polygamma")
 
     @op.gradient
     def _(grad):
@@ -1011,8 +1014,8 @@ def _special_gammaincc_out(op):
 @_lib.operator("i0(Tensor self) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _i0_default(op, self):
     """The modified Bessel function of order 0."""
-    op.returns(empty(self.shape, result_type(self, 1.0), self))
-    op.python("mindtorch_v2.kernels.special:i0")
+    out = op.returns(empty(self.shape, result_type(self, 1.0), self))
+    op.launch("CPU", _libmindtorch_cpu["mt_i0"], desc(self), desc(out))
 
     @op.gradient
     def _(grad):

@@ -760,7 +760,7 @@ def sum_to_size(op, self):
 @_lib.operator("equal(Tensor self, Tensor other) -> bool", variants=("function", "method"), device_check="ExactSame")
 def equal(op):
     """Whether two tensors have the same size and the same elements."""
-    op.python("mindtorch_v2.kernels.reduction:equal", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:equal_elements", device=("CPU", "NPU", "Meta"))
     op.not_differentiable()
 
 

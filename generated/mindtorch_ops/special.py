@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import any_of, broadcast_shapes, can_cast, empty, result_type
+from mindtorch_v2.library.definitions import any_of, broadcast_shapes, can_cast, desc, empty, result_type
+from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
     "special_airy_ai",
@@ -49,13 +50,14 @@ __all__ = [
 ]
 
 _lib = Library("aten", "FRAGMENT")
+_libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relative_to=__file__)
 
 
 @_lib.operator("special_i0e(Tensor self) -> Tensor", tags="pointwise")
 def _special_i0e_default(op, self):
     """exp(-|x|) i0(x)"""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
-    op.python("mindtorch_v2.kernels.special:i0e")
+    op.launch("CPU", _libmindtorch_cpu["mt_i0e"], desc(self), desc(out))
 
     @op.gradient
     def _(grad):
@@ -78,7 +80,7 @@ def _special_i0e_out(op):
 def _special_i1_default(op, self):
     """The modified Bessel function of order 1."""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
-    op.python("mindtorch_v2.kernels.special:i1")
+    op.launch("CPU", _libmindtorch_cpu["mt_i1"], desc(self), desc(out))
 
     @op.gradient
     def _(grad):
@@ -106,7 +108,7 @@ def _special_i1_out(op):
 def _special_i1e_default(op, self):
     """exp(-|x|) i1(x)"""
     out = op.returns(empty(self.shape, result_type(self, 1.0), self))
-    op.python("mindtorch_v2.kernels.special:i1e")
+    op.launch("CPU", _libmindtorch_cpu["mt_i1e"], desc(self), desc(out))
 
     @op.gradient
     def _(grad):
@@ -235,8 +237,8 @@ def _special_bessel_y1_out(op):
 @_lib.operator("special_modified_bessel_i0(Tensor self) -> Tensor", tags="pointwise")
 def _special_modified_bessel_i0_default(op, self):
     """The modified Bessel function of the first kind of order 0."""
-    op.returns(empty(self.shape, result_type(self, 1.0), self))
-    op.python("mindtorch_v2.kernels.special:modified_bessel_i0")
+    out = op.returns(empty(self.shape, result_type(self, 1.0), self))
+    op.launch("CPU", _libmindtorch_cpu["mt_i0"], desc(self), desc(out))
     op.not_differentiable()
 
 
@@ -255,8 +257,8 @@ def _special_modified_bessel_i0_out(op):
 @_lib.operator("special_modified_bessel_i1(Tensor self) -> Tensor", tags="pointwise")
 def _special_modified_bessel_i1_default(op, self):
     """The modified Bessel function of the first kind of order 1."""
-    op.returns(empty(self.shape, result_type(self, 1.0), self))
-    op.python("mindtorch_v2.kernels.special:modified_bessel_i1")
+    out = op.returns(empty(self.shape, result_type(self, 1.0), self))
+    op.launch("CPU", _libmindtorch_cpu["mt_i1"], desc(self), desc(out))
     op.not_differentiable()
 
 

@@ -7,10 +7,11 @@ cdef enum:
 cdef class ConversionMethod(overridable):
     """As `overridable`; of a plain tensor and one argument (with ``copy=``), or a method's own dtype, what is wanted is settled here."""
     cdef dtype target              # of ``x.double()``; None: the argument says what is wanted
+    cdef bint takes_tensors        # alone, as ``x.type_as(y)``
 
-    def __init__(self, function not None, target=None):
+    def __init__(self, function not None, target=None, bint takes_tensors=False):
         overridable.__init__(self, function)
-        self.vectorcall = <vectorcallfunc>call_conversion
+        self.vectorcall, self.takes_tensors = <vectorcallfunc>call_conversion, takes_tensors
         self.target = <dtype?>target if target is not None else None
 
 
@@ -31,17 +32,21 @@ cdef PyObject* call_conversion(PyObject* method, PyObject** args, size_t nargsf,
     cdef bint copy = False
     if n > 1 and target is None:
         wanted = args[1]
-        if kwnames != NULL and PyTuple_GET_SIZE(<object>kwnames) == 1 and PyBool_Check(<object>args[2]) \
+        if kwnames != NULL and not (<ConversionMethod>method).takes_tensors and PyTuple_GET_SIZE(<object>kwnames) == 1 and PyBool_Check(<object>args[2]) \
                 and <object>kwnames == COPY_NAME and n == 2:
             copy = <object>args[2] is True
             kwnames = NULL
     if kwnames != NULL or n != (2 if target is None else 1) or not is_tensor(args[0]) or is_overridden(<Tensor>args[0]) \
-            or wanted != NULL and not says_where(wanted):
+            or wanted != NULL and not (is_like_any(wanted) or not (<ConversionMethod>method).takes_tensors and says_where(wanted)):
+        if n > 1 and attributes_watched and is_tensor(args[1]) and is_overridden(<Tensor>args[1]):
+            return ask_overrides(method, args, nargsf, given_names)
         return call_overridable(method, args, nargsf, given_names)
     t = <Tensor>args[0]
     where = t.dev
     if wanted != NULL and Py_TYPE(wanted) == <PyTypeObject*>dtype:
         target = <dtype>wanted
+    elif wanted != NULL and is_tensor(wanted):
+        target, where = (<Tensor>wanted).dt, (<Tensor>wanted).dev
     elif wanted != NULL:
         where = named_device(<object>wanted)
         if where.type_code == t.dev.type_code and (where.index_code < 0 or where.index_code == t.dev.index_code):
@@ -59,6 +64,11 @@ cdef PyObject* call_conversion(PyObject* method, PyObject** args, size_t nargsf,
 cdef inline bint says_where(PyObject* value) noexcept:
     """Whether an argument is a dtype, a device, or a device's name."""
     return Py_TYPE(value) == <PyTypeObject*>dtype or Py_TYPE(value) == <PyTypeObject*>device or PyUnicode_CheckExact(<object>value)
+
+
+cdef inline bint is_like_any(PyObject* value) noexcept:
+    """Whether an argument is a tensor whose class does not answer for itself."""
+    return is_tensor(value) and (<Tensor>value).keys & (TORCH_FUNCTION | ASKED) == 0
 
 
 cdef dict devices_by_name = {"cpu": device_cpu, "meta": device_meta}

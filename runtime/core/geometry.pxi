@@ -208,6 +208,17 @@ def lie_alike(Tensor first not None, *others):
     return True
 
 
+def fits_within(Tensor t not None, Tensor other not None, int along):
+    """Whether a tensor has as many dimensions as another, and no larger ones but along one of them."""
+    cdef int i
+    if t.nd != other.nd:
+        return False
+    for i in range(t.nd):
+        if i != along and t.sizes[i] > other.sizes[i]:
+            return False
+    return True
+
+
 cdef inline Tensor like_of(Tensor t, dtype d):
     """As `alloc_like`, of a given dtype."""
     return like_at(<PyObject*>t, <PyObject*>d)

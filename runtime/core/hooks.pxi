@@ -47,6 +47,10 @@ cdef class Hooks:
     cdef public object storage_item          # (storage, index)
     cdef public object set_storage_item      # (storage, index, value)
     cdef public object legacy_tensor         # (cls, *args, **kwargs): the constructor Tensor(...)
+    cdef public object python_kernel         # ("module:name"): one of the package kernels, of calls that the core leaves to it
+    cdef public object tolist                # (tensor)
+    cdef public object numpy                 # (tensor, force)
+    cdef public object new_tensor            # (tensor, data, dtype, device, requires_grad)
     cdef public object generator_type        # torch.Generator
     # threads: _inheritance
     cdef public object on_another_thread     # (function): its result, of a thread that goes on for this one

@@ -26,6 +26,7 @@ cdef class OpOverloadPacket:
     cdef list ops              # all overloads; `plain` and `into` have each of them once
     cdef list plain            # those that return what they compute
     cdef list into             # those that write it into tensors which `out=` names
+    cdef set out_names         # by which they are named: "out", and what the schemas call them
     cdef dict older            # names of the arguments of the older forms, by how many there are; None: there are none
     cdef Py_ssize_t older_from # how many arguments such a form has at least
     cdef int mode              # BIND_PARTS: `x.view(2, 3)` is `x.view((2, 3))`; BIND_NAMED: `x.max(1)` has `values`
@@ -36,6 +37,7 @@ cdef class OpOverloadPacket:
     def __init__(self, str namespace not None, str name not None):
         self.vectorcall = <vectorcallfunc>call_packet
         self.namespace, self.__name__, self.ops, self.plain, self.into = namespace, name, [], [], []
+        self.out_names = {"out"}
         if namespace == "aten":
             note_builtin(name, self)
         self.older_from = NEVER_SO_MANY
@@ -68,6 +70,7 @@ cdef class OpOverloadPacket:
         """Adds an overload; it becomes an attribute (``default`` where it has no overload name)."""
         self.ops.append(op)
         (self.into if op._schema.out_arguments else self.plain).append(op)
+        self.out_names.update([argument.name for argument in op._schema.out_arguments])
         choose_for_pairs(self)
         setattr(self, op._overloadname, op)
 
@@ -160,7 +163,9 @@ mt_enable_vectorcall(<PyTypeObject*>OpOverloadPacket,
 cdef OpOverloadPacket same_overloads(OpOverloadPacket packet, list forms, int mode):
     cdef OpOverloadPacket same = OpOverloadPacket.__new__(OpOverloadPacket)
     same.vectorcall, same.namespace, same.__name__ = packet.vectorcall, packet.namespace, packet.__name__
-    same.ops, same.plain, same.into, same.mode = packet.ops, packet.plain, packet.into, mode
+    if mode & BIND_METHOD and packet.namespace == "aten" and packet.__name__ == "item":
+        same.vectorcall = <vectorcallfunc>call_item
+    same.ops, same.plain, same.into, same.mode, same.out_names = packet.ops, packet.plain, packet.into, mode, packet.out_names
     same.older = {len(form): form for form in forms}
     same.older_from = min([len(form) for form in forms], default=NEVER_SO_MANY)
     return same
@@ -175,6 +180,15 @@ cdef object in_older_form(OpOverloadPacket packet, PyObject** args, Py_ssize_t n
         return NotImplemented
     hook.older_form(packet.__name__, factors)
     return (<object>packet)(*[<object>args[i] for i in range(nargs) if names[i] not in FACTORS], **factors)
+
+
+cdef inline bint names_output(OpOverloadPacket packet, PyObject* kwnames) except -1:
+    """Whether a call may name tensors to write to."""
+    cdef Py_ssize_t i
+    for i in range(PyTuple_GET_SIZE(<object>kwnames)):
+        if <object>PyTuple_GET_ITEM(<object>kwnames, i) in packet.out_names:
+            return True
+    return False
 
 
 cdef object call_into(OpOverloadPacket packet, PyObject** args, Py_ssize_t nargs, PyObject* kwnames):
@@ -234,7 +248,7 @@ cdef PyObject* call_packet(PyObject* callable, PyObject** args, size_t nargsf, P
         if result is not NotImplemented:
             Py_INCREF(result)
             return <PyObject*>result
-    if kwnames != NULL and packet.into:
+    if kwnames != NULL and packet.into and names_output(packet, kwnames):
         result = call_into(packet, args, nargs, kwnames)
         if result is not NotImplemented:
             Py_INCREF(result)

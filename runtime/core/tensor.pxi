@@ -300,6 +300,24 @@ cdef class Tensor:
             return call1(aten("detach"), self)
         return shallow_copy(self)
 
+    def tolist(self):
+        """The elements as nested lists of Python numbers; a number for a tensor without dimensions."""
+        if not is_plain(self) or self.nelem > MANY_ROWS:
+            return hook.tolist(self)
+        return elements_along(self, 0, tensor_data(self)) if self.nd else element(self.dt.code, tensor_data(self))
+
+    def numpy(self, *, force=False):
+        """A NumPy array over the same memory, whose size then stays; with ``force`` a copy where that is not possible."""
+        array = array_of(self) if force is False else None
+        return hook.numpy(self, force) if array is None else array
+
+    def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+        """``torch.tensor(data)`` with self's dtype and device unless others are given."""
+        made = None
+        if dtype is None and device is None and requires_grad is False and is_plain(self) and mt_state.included == MT_ALWAYS:
+            made = tensor_of_numbers(data, self.dt)
+        return hook.new_tensor(self, data, dtype, device, requires_grad) if made is None else made
+
     def is_inference(self):
         """Whether the tensor was made in inference mode, so that autograd never sees it."""
         return not self.keys & INPLACE_OR_VIEW
@@ -545,6 +563,8 @@ cdef object single_value(Tensor t, str kind):
 
 cdef object value_read(Tensor t, str kind):
     """The value of a tensor of one element as a Python number; a trace that is being recorded warns."""
+    if Py_TYPE(<PyObject*>t) == TensorType and reads_itself(t):
+        return element(t.dt.code, tensor_data(t))
     return hook.value_read(t, kind) if tracing() else t.item()
 
 

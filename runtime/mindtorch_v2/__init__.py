@@ -125,8 +125,8 @@ qint8, quint8, qint32, quint4x2, quint2x4 = quantized_dtypes.values()
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 chalf, cfloat, cdouble = complex32, complex64, complex128
 bool = dtypes["bool"]
-for _name in ("tensor", "as_tensor", "asarray"):
-    globals()[_name] = overrides.seen_by_modes(globals()[_name])
+for _name, _quick in {"tensor": "values", "as_tensor": "itself", "asarray": ""}.items():
+    globals()[_name] = overrides.seen_by_modes(globals()[_name], _quick)
 inf, nan, pi, e, newaxis = math.inf, math.nan, math.pi, math.e, None
 
 # Imported when first used: a script that needs none of them starts without them.

@@ -64,17 +64,19 @@ def checks_types(function: F) -> F:
     """The function, which looks at its arguments' types before anything else: one that would do is refused too."""
     parameters = list(inspect.signature(function).parameters.values())
     expected: dict[str, Any] = {}
+    in_order: list[Any] = []
 
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        if not expected:  # annotations may name what is defined later
+        if not in_order:  # annotations may name what is defined later
             expected.update((p.name, _evaluated(p.annotation, function.__globals__)) for p in parameters)
-        given = [
-            *zip(expected.values(), args, strict=False),
-            *((expected.get(name, Any), kwargs[name]) for name in kwargs),
-        ]
-        if not all(type(value) is kind or _takes(kind, value) for kind, value in given):
-            raise next(_wrong(function, parameters, args, kwargs))
+            in_order.extend(expected.values())
+        for kind, value in zip(in_order, args, strict=False):
+            if type(value) is not kind and not _takes(kind, value):
+                raise next(_wrong(function, parameters, args, kwargs))
+        for name, value in kwargs.items():
+            if not _takes(expected.get(name, Any), value):
+                raise next(_wrong(function, parameters, args, kwargs))
         return function(*args, **kwargs)
 
     return checked  # type: ignore[return-value]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._argument_types import check_flag, names_wrong_types
-from ._core import Tensor, UntypedStorage
+from ._core import QuickFunction, Tensor, UntypedStorage
 from ._core import device as Device
 from ._core import dtype as DType
 from ._hooks import hooks
@@ -148,16 +148,17 @@ def with_options(name: str, called: str = "") -> Callable[..., Tensor]:
     return function
 
 
-empty, zeros, ones, rand, randn = (_sized(name) for name in ("empty", "zeros", "ones", "rand", "randn"))
-_efficientzerotensor = _sized("_efficientzerotensor")
-full, arange, linspace, eye = (with_options(name) for name in ("full", "arange", "linspace", "eye"))
+rand, randn, _efficientzerotensor = (_sized(name) for name in ("rand", "randn", "_efficientzerotensor"))
+empty, zeros, ones = (QuickFunction(_sized(name), "sized") for name in ("empty", "zeros", "ones"))
+full, arange = (QuickFunction(with_options(name), "numbers") for name in ("full", "arange"))
+linspace, eye = with_options("linspace"), with_options("eye")
 randint, randperm, scalar_tensor = (with_options(name) for name in ("randint", "randperm", "scalar_tensor"))
 empty_strided = with_options("empty_strided")
 empty_like, zeros_like, ones_like = (with_options(name) for name in ("empty_like", "zeros_like", "ones_like"))
 full_like, rand_like, randn_like = (with_options(name) for name in ("full_like", "rand_like", "randn_like"))
 randint_like = with_options("randint_like")
 for _name in ("empty_like", "full_like", "ones_like", "zeros_like"):
-    globals()[_name] = overridable(globals()[_name], "")
+    globals()[_name] = overridable(globals()[_name], "", "like")
 empty_permuted, logspace = with_options("empty_permuted"), with_options("logspace")
 bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window = (
     with_options(f"{name}_window") for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")
@@ -298,6 +299,10 @@ def _legacy_values(args: tuple[Any, ...]) -> Tensor:
     return _core.alloc([int(size) for size in args], None, "cpu")
 
 
+def _of_arrays(function: Callable[[Any], Tensor]) -> Callable[[Any], Tensor]:
+    return QuickFunction(function, "array")
+
+
 def _is_size(value: Any) -> bool:
     """Whether a value is a size: an int, a NumPy one, or a tensor that holds one."""
     if isinstance(value, Tensor):
@@ -305,6 +310,7 @@ def _is_size(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+@_of_arrays
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor over a NumPy array's memory: a change to either is seen by both."""
     import numpy as np

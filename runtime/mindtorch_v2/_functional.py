@@ -141,7 +141,18 @@ def std(
     correction: Scalar | None = _LEFT_OUT,
 ) -> Tensor:
     """The standard deviation over dimensions: the root of `var`, which is called alike."""
-    return root_of_square(_variance("std", input, dim, unbiased, keepdim, correction))
+    square = _variance("std", input, dim, unbiased, keepdim, correction)
+    return square.sqrt() if _has_no_slope(square) else root_of_square(square)
+
+
+def _has_no_slope(tensor: Tensor) -> bool:
+    """Whether nothing that is computed of a tensor is differentiated: a plain one that no graph or transform sees."""
+    return (
+        type(tensor) is Tensor
+        and not tensor.requires_grad
+        and not _core.running_transform()
+        and not _core.highest_tangent_level((tensor,))
+    )
 
 
 def root_of_square(square: Tensor) -> Tensor:
@@ -172,12 +183,13 @@ def _variance(name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: Any, c
         halves: Tensor = _variance(name, widened(input), dim, unbiased, keepdim, correction).half()
         return halves
     dims = _dims(input, None if dim is _LEFT_OUT else dim)
-    mean = input.mean(dims, True)
-    count = math.prod(input.shape[d] for d in dims) if input.dim() else 1
+    whole = len(dims) == input.dim() and keepdim is not True and dim is _LEFT_OUT
+    mean = input.mean() if whole else input.mean(dims, True)
+    count = input.numel() if whole else math.prod(input.shape[d] for d in dims) if input.dim() else 1
     distance = input - mean
     square = distance.abs().square() if distance.is_complex() else distance * distance
-    result: Tensor = square.sum(dims, keepdim is True) / max(0, count and count - fewer)
-    return result
+    total: Tensor = square.sum() if whole else square.sum(dims, keepdim is True)
+    return total / max(0, count and count - fewer)
 
 
 @names_wrong_types
@@ -206,8 +218,14 @@ def norm(
         both = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
         nuclear: Tensor = ops.aten.linalg_matrix_norm(input, "nuc", both, keepdim, dtype=dtype)
         return nuclear
+    result: Tensor
+    if (
+        type(p) is int and p == 2 and dim is None and dtype is None and input.is_floating_point() and input.numel() > 1
+    ):  # as nearly always
+        result = ops.aten.linalg_vector_norm.default(input, 2, None, keepdim)
+        return result
     given, order, dims = _of_numbers(input, p, dim, dtype)
-    result: Tensor = ops.aten.linalg_vector_norm(given, order, None if dim is None else list(dims), keepdim)
+    result = ops.aten.linalg_vector_norm(given, order, None if dim is None else list(dims), keepdim)
     return result
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _core, fft, functional, linalg, special
-from ._core import OpOverloadPacket, Tensor, TupleForm
+from ._core import OpOverloadPacket, QuickFunction, Tensor, TupleForm
 from .nn import functional as nn_functional
 from .nn import init
 from .overrides import overridable_functions
@@ -104,7 +104,7 @@ def _note_member(found: dict[Any, str], attribute: str, static: Any, member: Any
 def _is_overridable(function: Any) -> bool:
     if isinstance(function, (OpOverloadPacket, TupleForm)):
         return any("Tensor" in str(argument.type) for schema in _schemas(function) for argument in schema.arguments)
-    return isinstance(function, types.FunctionType) and function in overridable_functions
+    return isinstance(function, (types.FunctionType, QuickFunction)) and function in overridable_functions
 
 
 def _schemas(function: Any) -> list[Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 
+from . import _core
 from ._frames import user_stacklevel
 
 __all__ = [
@@ -62,6 +63,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
             given = type(value).__name__
             raise TypeError(f"_set_deterministic_algorithms(): argument {name} must be bool, not {given}")
     _state.deterministic, _state.warn_only = mode, warn_only
+    _core.settle_new_memory(fills_uninitialized_memory())
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -107,6 +109,7 @@ def set_filling_uninitialized_memory(mode: bool) -> None:
     if not isinstance(mode, bool):
         raise RuntimeError(f"expected a bool, but got {type(mode).__name__}")
     _state.fill = mode
+    _core.settle_new_memory(fills_uninitialized_memory())
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
@@ -122,6 +125,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     if debug_mode not in _MODES.values():
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
     _state.deterministic, _state.warn_only = debug_mode > 0, debug_mode == 1
+    _core.settle_new_memory(fills_uninitialized_memory())
 
 
 def get_deterministic_debug_mode() -> int:

@@ -133,7 +133,7 @@ def npu(self: Tensor, device: Any = None) -> Tensor:
     return to(self, "npu" if device is None else (f"npu:{device}" if isinstance(device, int) else device))
 
 
-def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
+def numpy(self: Tensor, force: bool = False) -> np.ndarray[Any, Any]:
     """A NumPy array over the same memory, whose size then stays; with ``force`` a copy where that is not possible."""
     check_flag("numpy", "force", force)
     _refuse_subclass("numpy", self)
@@ -234,9 +234,7 @@ def matrix_transposed(self: Tensor) -> Tensor:
     return result
 
 
-def new_tensor(
-    self: Tensor, data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+def new_tensor(self: Tensor, data: Any, dtype: DType | None, device: Any, requires_grad: bool) -> Tensor:
     """``torch.tensor(data)`` with self's dtype and device unless others are given."""
     check_flag("new_tensor", "requires_grad", requires_grad)
     where = self.device if device is None else device
@@ -360,7 +358,11 @@ _DTYPES_OF_METHODS = {
     "bool": "bool",
 }
 # The methods whose usual calls the core answers, each with the dtype that it stands for.
-_CONVERSIONS = {"to": (), **{name: (_core.dtypes[target],) for name, target in _DTYPES_OF_METHODS.items()}}
+_CONVERSIONS: dict[str, Any] = {
+    "to": (),
+    "type_as": (None, True),
+    **{name: (_core.dtypes[target],) for name, target in _DTYPES_OF_METHODS.items()},
+}
 
 
 def layout_of(self: Tensor) -> layout:
@@ -384,11 +386,8 @@ _METHODS: dict[str, Any] = {
     "to": to,
     "cpu": cpu,
     "npu": npu,
-    "numpy": numpy,
-    "tolist": tolist,
     "type": type_,
     "type_as": type_as,
-    "new_tensor": new_tensor,
     "resize_": resize_,
     "resize_as_": resize_as_,
     "set_": set_,
@@ -410,3 +409,5 @@ for _name, _method in _METHODS.items():
         own = _core.ConversionMethod if _name in _CONVERSIONS else _core.overridable
         _method = own(_method, *_CONVERSIONS.get(_name, ()))
     _core.install_method(_name, _method)
+
+_core.hooks.fill(numpy=numpy, tolist=tolist, new_tensor=new_tensor)

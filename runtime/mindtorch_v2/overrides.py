@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from . import _core
 from ._argument_types import names_wrong_types
-from ._core import OpOverload, OpOverloadPacket, Tensor, TupleForm
+from ._core import OpOverload, OpOverloadPacket, QuickFunction, Tensor, TupleForm
 from ._hooks import hooks
 from ._modes import (
     BaseTorchFunctionMode,
@@ -111,10 +111,10 @@ def wrap_torch_function(dispatcher: Any) -> Any:
     return decorate
 
 
-def overridable(func: Function, module: str) -> Function:
+def overridable(func: Function, module: str, quick: str = "") -> Function:
     """A function of Python that ``__torch_function__`` of its arguments, and of modes, takes the place of.
 
-    ``module`` is where it is found by its name: ``nn.functional``.
+    ``module`` is where it is found by its name: ``nn.functional``; ``quick`` the kind of calls that the core answers.
     """
 
     @functools.wraps(func)
@@ -122,29 +122,34 @@ def overridable(func: Function, module: str) -> Function:
         if _core.overrides_among(args, kwargs) and not stacks.function_off:
             relevant = (*args, *kwargs.values())
             if stacks.function:
-                return handle_torch_function(called, relevant, *args, **kwargs)
+                return handle_torch_function(public, relevant, *args, **kwargs)
             if types := _function_types(relevant, {}):
-                with handed_on(types, called, args, kwargs) as first:
+                with handed_on(types, public, args, kwargs) as first:
                     if first:
-                        return handle_torch_function(called, relevant, *args, **kwargs)
+                        return handle_torch_function(public, relevant, *args, **kwargs)
         return func(*args, **kwargs)
 
     called.__module__ = f"{_PACKAGE}.{module}".rstrip(".")
-    overridable_functions.add(called)
-    return called  # type: ignore[return-value]
+    public: Any = QuickFunction(called, quick) if quick else called
+    overridable_functions.add(public)
+    return public  # type: ignore[no-any-return]
 
 
-def seen_by_modes(func: Function) -> Function:
-    """A function of the top level that makes tensors of other things: modes take its place, whatever it is given."""
+def seen_by_modes(func: Function, quick: str = "") -> Function:
+    """A function of the top level that makes tensors of other things: modes take its place, whatever it is given.
+
+    ``quick`` as in `overridable`.
+    """
 
     @functools.wraps(func)
     def called(*args: Any, **kwargs: Any) -> Any:
         if stacks.function and not stacks.function_off:
-            return _call_function(f"torch.{func.__name__}", called, (), args, kwargs or None)
+            return _call_function(f"torch.{func.__name__}", public, (), args, kwargs or None)
         return func(*args, **kwargs)
 
     called.__module__ = _PACKAGE
-    return called  # type: ignore[return-value]
+    public: Any = QuickFunction(called, quick) if quick else called
+    return public  # type: ignore[no-any-return]
 
 
 @names_wrong_types

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <type_traits>
 
+#include "division.h"
 #include "elementwise.h"
 #include "half.h"
 #include "vmath.h"
@@ -26,27 +27,6 @@ constexpr bool is_complex_number = false;
 template <class T>
 constexpr bool is_complex_number<std::complex<T>> = true;
 
-// Division by -1 is left out of hardware division, which traps on the most negative integer.
-MT_INLINE int64_t trunc_quotient(int64_t a, int64_t b) { return b == -1 ? int64_t(0 - uint64_t(a)) : a / b; }
-MT_INLINE int64_t trunc_remainder(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
-
-// What divisions make of operands and the remainder of their quotient cut to an integer, which has the sign of `a`.
-template <class T>
-MT_INLINE T floor_remainder(T b, T r) {
-  return ((r != 0) & ((r < 0) != (b < 0))) ? r + b : r;
-}
-
-template <class R, class T>
-MT_INLINE T floor_quotient(T a, T b, T r) {
-  const bool below = (r != 0) & ((b < 0) != (r < 0));
-  const T cut = R::round(R::round(a - r) / b);
-  const T quotient = below ? R::round(cut - T(1)) : cut;
-  const T floor = std::floor(quotient);
-  const T nearest = quotient - floor > T(0.5) ? floor + T(1) : floor;
-  const T found = quotient == 0 ? std::copysign(T(0), a / b) : nearest;
-  return b == 0 ? a / b : found;
-}
-
 template <class T>
 MT_INLINE T power(T a, T b) {
   if constexpr (is_complex_number<T>) {
@@ -60,6 +40,15 @@ MT_INLINE T power(T a, T b) {
       if (b & 1) result = wrap_mul(result, a);
     return result;
   }
+}
+
+// The bits of numbers of one sign are in their order.
+template <class T>
+MT_INLINE T next_after(T a, T b) {
+  const Bits<T> away = wrap_add(bits_of(a), Bits<T>(1)), back = wrap_add(bits_of(a), Bits<T>(-1));
+  const T next = of_bits<T>((a < b) == (bits_of(a) >= 0) ? away : back);
+  const T found = select(is_zero(a), std::copysign(std::numeric_limits<T>::denorm_min(), b), next);
+  return a == b ? b : (a != a || b != b ? a + b : found);
 }
 
 // A function of a and b of type T, with what it says of itself.
@@ -137,7 +126,7 @@ COMPARISON_COMPLEX(LogicalXor, (a != T(0)) != (b != T(0)))
 // What only floating-point numbers have.
 BINARY(Hypot, vhypot(a, b))
 BINARY(CopySign, std::copysign(a, b))
-BINARY(NextAfter, std::nextafter(a, b))
+BINARY(NextAfter, next_after(a, b))
 BINARY(Xlogy, b != b ? b : (a == 0 ? T(0) : a * vlog(b)))
 BINARY(Xlog1py, b != b ? b : (a == 0 ? T(0) : a * vlog1p(b)))
 // The larger of two numbers and what the smaller adds to it, in straight code; of two alike infinities, which have no difference, these.
@@ -201,99 +190,7 @@ struct Cube {
   }
 };
 
-// Division rounded down, and towards 0; R rounds what comes before as the operands' dtype does.
-template <class R>
-struct FloorDivide {
-  explicit FloorDivide(const double*) {}
-  MT_INLINE int64_t operator()(int64_t a, int64_t b) const {
-    const int64_t q = trunc_quotient(a, b);
-    return (trunc_remainder(a, b) != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
-  }
-  template <class T>
-  MT_INLINE static T of(T a, T b, T r) {
-    return floor_quotient<R>(a, b, r);
-  }
-};
-template <class R>
-struct DivTrunc {
-  explicit DivTrunc(const double*) {}
-  MT_INLINE int64_t operator()(int64_t a, int64_t b) const { return trunc_quotient(a, b); }
-  template <class T>
-  MT_INLINE T operator()(T a, T b) const {
-    return std::trunc(R::round(a / b));
-  }
-};
-struct Fmod {
-  explicit Fmod(const double*) {}
-  MT_INLINE int64_t operator()(int64_t a, int64_t b) const { return trunc_remainder(a, b); }
-  template <class T>
-  MT_INLINE static T of(T, T, T r) {
-    return r;
-  }
-};
-struct Remainder {
-  explicit Remainder(const double*) {}
-  MT_INLINE int64_t operator()(int64_t a, int64_t b) const { return floor_remainder(b, trunc_remainder(a, b)); }
-  template <class T>
-  MT_INLINE static T of(T, T b, T r) {
-    return floor_remainder(b, r);
-  }
-};
-
-// |a| less the multiple of |b| below it, exactly, where the quotient q is `kExact` at most: its product is exact in double, or not
-// rounded before it is taken from a. Rounded up to an integer, the quotient is one too many.
-MT_INLINE float rest(float a, float b, double& q) {
-  const double x = std::abs(a), y = std::abs(b);
-  q = std::trunc(x / y);
-  const double r = x - q * y;
-  return float(q == 0 ? x : (r < 0 ? r + y : r));
-}
-MT_INLINE double rest(double a, double b, double& q) {
-  const double x = std::abs(a), y = std::abs(b);
-  q = std::trunc(x / y);
-  const double r = __builtin_fma(-q, y, x);
-  return q == 0 ? x : (r < 0 ? r + y : r);
-}
-template <class T>
-constexpr double kExact = std::is_same_v<T, float> ? 0x1p28 : 0x1p50;
-
-// The loop of a function of the remainder: in straight code but where a quotient is large, or no number.
-template <class Op, class T>
-struct RemainderLoop {
-  MT_INLINE static int run(void* const* p, int64_t n, const double*) {
-    constexpr int64_t kAtOnce = 64;
-    T* out = static_cast<T*>(p[0]);
-    const T* a = static_cast<const T*>(p[1]);
-    const T* b = static_cast<const T*>(p[2]);
-    for (int64_t i = 0; i < n; i += kAtOnce, out += kAtOnce, a += kAtOnce, b += kAtOnce) {
-      const int64_t count = std::min(kAtOnce, n - i);
-      T r[kAtOnce];
-      int64_t hard = 0;  // as wide as the quotients
-      for (int64_t k = 0; k < count; ++k) {
-        double q;
-        r[k] = std::copysign(rest(a[k], b[k], q), a[k]);
-        hard |= q < kExact<T> ? 0 : 1;
-      }
-      if (hard)
-        for (int64_t k = 0; k < count; ++k) r[k] = std::fmod(a[k], b[k]);
-#pragma GCC ivdep
-      for (int64_t k = 0; k < count; ++k) out[k] = Op::of(a[k], b[k], r[k]);
-    }
-    return MT_OK;
-  }
-};
 }  // namespace
-
-#define OF_REMAINDER(Op)                                                \
-  template <>                                                           \
-  struct Loop<Op, float, float, 2> : RemainderLoop<Op, float> {};       \
-  template <>                                                           \
-  struct Loop<Op, double, double, 2> : RemainderLoop<Op, double> {};
-OF_REMAINDER(Fmod)
-OF_REMAINDER(Remainder)
-OF_REMAINDER(FloorDivide<Unrounded>)
-OF_REMAINDER(FloorDivide<ToFloat16>)
-OF_REMAINDER(FloorDivide<ToBFloat16>)
 
 // Products of complex numbers, part by part; as PyTorch's they make nothing of the NaN that infinities leave.
 template <class T>
@@ -311,6 +208,9 @@ struct Loop<Mul, std::complex<T>, std::complex<T>, 2> {
     return MT_OK;
   }
 };
+
+template <>
+struct Loop<Div, std::complex<float>, std::complex<float>, 2> : ComplexDivision {};
 
 // Powers of float32 by way of the logarithm in double, whose error is far below what rounding to float32 leaves; of what is not
 // positive, or no number, as the C library has them.
@@ -371,29 +271,14 @@ struct GeluTanhBackward {
   }
 };
 
-// Integer division cannot signal from inside a vector loop: the divisors are looked at first.
-template <class Op>
-struct CheckedDivision {
-  MT_INLINE static int run(void* const* p, int64_t n, const double*) {
-    int64_t* out = static_cast<int64_t*>(p[0]);
-    const int64_t* a = static_cast<const int64_t*>(p[1]);
-    const int64_t* b = static_cast<const int64_t*>(p[2]);
-    bool zero = false;
-    for (int64_t i = 0; i < n; ++i) zero |= b[i] == 0;
-    if (zero) return MT_ERROR_DIVISION;
-    const Op op{nullptr};
-    for (int64_t i = 0; i < n; ++i) out[i] = op(a[i], b[i]);
-    return MT_OK;
-  }
-};
-
 template <class Op>
 int division(const mt_tensor* const* operands) {
   if (compute_dtype(operands[0]->dtype) != MT_I64) return arithmetic<Op, 2, false>(operands);
   const int32_t dtypes[] = {MT_I64, MT_I64, MT_I64};
   if (operands[0]->dtype == MT_BOOL || operands[0]->dtype == MT_U64 || is_complex(operands[1]->dtype) || is_complex(operands[2]->dtype))
     return MT_ERROR_DTYPE;
-  return elementwise<3>(WrappedPair(operands).operands, dtypes, CheckedDivision<Op>::run, nullptr);
+  static const BlockFn fn = PerIsa<CheckedDivision<Op>, void* const*, int64_t, const double*>::pick();
+  return elementwise<3>(WrappedPair(operands).operands, dtypes, fn, nullptr);
 }
 
 // Division to an integral quotient: in half precision the quotient is rounded before its fraction is dropped.

@@ -1,6 +1,6 @@
 // Rows of a table: sums of rows in bags, and gradients added to the rows that they are of. All memory is contiguous.
-#include <cmath>
-#include <limits>
+#include <algorithm>
+#include <vector>
 
 #include "tensor.h"
 #include "threads.h"
@@ -116,14 +116,24 @@ int run(int32_t dtype, const Work& work, int64_t n, int64_t grain) {
 }  // namespace
 }  // namespace mt
 
-// The sum (mode 0), mean (1) or largest elements (2) of the rows of each bag, of which `bounds` has bags + 1.
-MT_EXPORT int mt_embedding_bag(const mt_tensor* weight, int64_t* indices, int64_t n, int64_t* bounds, void* factors,
-                               const mt_tensor* out, int64_t* sizes, int64_t* largest, int64_t mode, int64_t padding) {
-  if (!mt::is_table(weight) || !mt::is_table(out)) return MT_ERROR_SHAPE;
+// The sum (mode 0), mean (1) or largest elements (2) of the rows of each bag. Bags begin at offsets, the last one ends with the indices,
+// or, where there is one offset more, at that. Besides, each index's bag, `bags` of those behind the last, and how many rows a bag has.
+MT_EXPORT int mt_embedding_bag(const mt_tensor* weight, int64_t* indices, int64_t n, int64_t* offsets, int64_t bags, int64_t one_more,
+                               void* factors, const mt_tensor* out, int64_t* bag_of, int64_t* sizes, int64_t* largest, int64_t mode,
+                               int64_t padding) {
+  if (!mt::is_table(weight) || !mt::is_table(out) || out->shape[0] != bags) return MT_ERROR_SHAPE;
+  std::vector<int64_t> bounds(size_t(bags + 1), n);
+  std::copy(offsets, offsets + bags + (one_more ? 1 : 0), bounds.begin());
+  if ((bags > 0 || one_more) && (bounds[0] != 0 || bounds[size_t(bags)] > n)) return MT_ERROR_SHAPE;
+  if (!std::is_sorted(bounds.begin(), bounds.end())) return MT_ERROR_SHAPE;
   if (!mt::are_within(indices, n, weight->shape[0])) return MT_ERROR_INDEX;
-  const mt::Bags bags{weight, out, indices, bounds, factors, sizes, largest, mode, padding};
-  const int64_t count = out->shape[0], each = count > 0 ? n / count : 0;  // rows of a bag, on average
-  return mt::run<mt::SumBags>(weight->dtype, bags, count, mt::rows_grain(each * weight->shape[1]));
+  int64_t i = 0;
+  for (int64_t bag = 0; bag < bags; ++bag)
+    for (; i < bounds[size_t(bag + 1)]; ++i) bag_of[i] = bag;
+  std::fill(bag_of + i, bag_of + n, bags);
+  const mt::Bags given{weight, out, indices, bounds.data(), factors, sizes, largest, mode, padding};
+  const int64_t each = bags > 0 ? n / bags : 0;  // rows of a bag, on average
+  return mt::run<mt::SumBags>(weight->dtype, given, bags, mt::rows_grain(each * weight->shape[1]));
 }
 
 // out[indices[i]] += grad[i], over the row's count where there are counts; rows of `padding` are left out.

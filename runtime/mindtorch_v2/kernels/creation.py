@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
-from .._core import Tensor, copied_to, device, dtype
+from .._core import Tensor, copied_to, device, dtype, zeros
 from .._narrow_dtypes import is_narrow, widened
 from .._numbers import as_element, to_word, wrapped
 from .._ops import ops
@@ -34,24 +34,15 @@ __all__ = [
     "eye",
     "eye_of",
     "fill_",
-    "full",
-    "full_like",
     "linspace",
     "local_scalar_dense",
     "new_empty",
-    "new_full",
-    "new_ones",
-    "new_zeros",
     "new_zeros_with_same_feature_meta",
-    "ones",
-    "ones_like",
     "refuse_meta",
     "resize_",
     "scalar_tensor",
     "set_to_part_of_tensor",
     "write",
-    "zeros",
-    "zeros_like",
 ]
 
 _I64 = _core.dtypes["int64"]
@@ -92,24 +83,6 @@ def empty_strided(
     return _core.as_strided(settled(_core.alloc((reach,), dtype, device)), size, stride, 0)
 
 
-def full(
-    size: Sequence[int], fill_value: Any, *, dtype: dtype | None = None, device: device | None = None, **options: Any
-) -> Tensor:
-    """A tensor of the given size filled with a number; of its kind of dtype unless one is given."""
-    kind = _I64 if type(fill_value) is int else _core.common_dtype(fill_value)
-    return _fill(_core.alloc(size, dtype or kind, device), fill_value)
-
-
-def zeros(size: Sequence[int], *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
-    """A tensor of the given size filled with 0."""
-    return write(_core.alloc(size, dtype, device), 0)
-
-
-def ones(size: Sequence[int], *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
-    """A tensor of the given size filled with 1."""
-    return write(_core.alloc(size, dtype, device), 1)
-
-
 def scalar_tensor(s: Any, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
     """A tensor without dimensions that holds a number; of the default dtype unless one is given."""
     result = _core.alloc((), dtype, device)
@@ -130,31 +103,11 @@ def empty_like(
     return settled(_core.alloc_in_format_of(self, dtype, device, memory_format))
 
 
-def zeros_like(self: Tensor, **options: Any) -> Tensor:
-    """A tensor of self's size filled with 0."""
-    return write(empty_like(self, **options), 0)
-
-
-def ones_like(self: Tensor, **options: Any) -> Tensor:
-    """A tensor of self's size filled with 1."""
-    return write(empty_like(self, **options), 1)
-
-
-def full_like(self: Tensor, fill_value: Any, **options: Any) -> Tensor:
-    """A tensor of self's size filled with a number."""
-    return _fill(empty_like(self, **options), fill_value)
-
-
 def new_empty(
     self: Tensor, size: Sequence[int], *, dtype: dtype | None = None, device: device | None = None, **options: Any
 ) -> Tensor:
     """A tensor of the given size, and of self's dtype and device unless others are given."""
     return settled(_core.alloc(size, dtype or self.dtype, device or self.device))
-
-
-def new_zeros(self: Tensor, size: Sequence[int], **options: Any) -> Tensor:
-    """As `new_empty`, filled with 0."""
-    return write(new_empty(self, size, **options), 0)
 
 
 def new_zeros_with_same_feature_meta(self: Tensor, other: Tensor, *, self_num_batch_dims: int = 0) -> Tensor:
@@ -168,16 +121,6 @@ def new_zeros_with_same_feature_meta(self: Tensor, other: Tensor, *, self_num_ba
     memory = ops.aten.zeros([step], dtype=other.dtype, device=other.device)
     made: Tensor = memory.as_strided((*batch, *other.shape), (*strides, *other.stride()), other.storage_offset())
     return made
-
-
-def new_ones(self: Tensor, size: Sequence[int], **options: Any) -> Tensor:
-    """As `new_empty`, filled with 1."""
-    return write(new_empty(self, size, **options), 1)
-
-
-def new_full(self: Tensor, size: Sequence[int], fill_value: Any, **options: Any) -> Tensor:
-    """As `new_empty`, filled with a number."""
-    return _fill(new_empty(self, size, **options), fill_value)
 
 
 def arange(end: Any, **options: Any) -> Tensor:

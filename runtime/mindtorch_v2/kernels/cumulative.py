@@ -49,12 +49,6 @@ def _running(name: str, self: Tensor, dim: int, dtype: Any) -> Tensor:
     return found
 
 
-def running_fake(self: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """A tensor of the same size."""
-    wrap_dim(dim, self.dim())
-    return _core.alloc(self.shape, _total(self, dtype), self.device)
-
-
 def cumsum_backward(grad: Tensor, dim: int) -> Tensor:
     """Sums from each element on."""
     if not grad.dim() or not grad.numel():

@@ -64,11 +64,11 @@ def embedding_dense_backward(
     return result
 
 
-def _check_rows(name: str, rows: Tensor, count: int) -> None:
-    """Raises IndexError for an index that a table does not have."""
+def _check_rows(name: str, rows: Tensor, count: int, error: type[Exception] = IndexError) -> None:
+    """Raises ``error`` for an index that a table does not have."""
     if bool(((rows < 0) | (rows >= count)).any().item()):
         found = f"{int(rows.min())} to {int(rows.max())}"
-        raise IndexError(f"{name}(): expected indices from 0 to {count - 1}, got {found}")
+        raise error(f"{name}(): expected indices from 0 to {count - 1}, got {found}")
 
 
 def embedding_dense_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -176,41 +176,43 @@ def embedding_bag_kernel(
     out, bag_of, sizes, largest = embedding_bag_fake(
         weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx
     )
-    rows = indices.to(_I64).contiguous()
-    n = rows.numel()
+    rows, starts = indices.to(_I64).contiguous(), offsets.to(_I64).contiguous()
+    n, bags, width = rows.numel(), out.shape[0], weight.shape[1]
     if padding_idx < 0:
         padding_idx += weight.shape[0] if padding_idx != -1 else 0
-    starts = offsets.to(_I64)
-    if offsets.numel():
-        if int(starts[0].item()) != 0:
-            raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
-                               f"position 0. However, got {int(starts[0].item())}")  # fmt: skip
-        if int(starts[-1].item()) > n:
-            raise RuntimeError(
-                f"offsets[-1] can not be greater than input's length({n}) but got offsets[-1] of "
-                f"{int(starts[-1].item())}"
-            )
-    ends = starts if include_last_offset else ops.aten.cat([starts, starts.new_full((1,), n)])
-    bounds = ends.contiguous()
-    if bool((bounds[1:] < bounds[:-1]).any().item()):
-        raise RuntimeError("embedding_bag: offsets have to be in order")
     wide = weight.dtype if weight.dtype in (_F32, _F64) else _F32
-    found = _core.alloc(out.shape, wide, _CPU)
-    of_sizes = _core.alloc(sizes.shape, _I64, _CPU)
-    of_largest = _core.alloc(largest.shape, _I64, _CPU).zero_() if mode == MAX else None
+    found = _core.alloc((bags, width), wide, _CPU)
+    numbers = [_core.alloc(each.shape, _I64, _CPU) for each in (bag_of, sizes, largest)]
+    numbers[2].zero_()
     factors = None if per_sample_weights is None else per_sample_weights.detach().to(wide).contiguous()
-    if n and bool(((rows < 0) | (rows >= weight.shape[0])).any().item()):
+    pointers = ("ptr", "desc", "ptr", "ptr", "ptr")
+    kernel = native("mt_embedding_bag", "desc", "ptr", "i64", "ptr", "i64", "i64", *pointers, "i64", "i64")
+    try:
+        kernel(
+            weight.to(wide).contiguous(), rows, n, starts, bags, int(include_last_offset), factors, found, *numbers,
+            mode, padding_idx,
+        )  # fmt: skip
+    except _core.KernelError:
+        _check_offsets(starts, n)
+        _check_rows("embedding_bag", rows, weight.shape[0], RuntimeError)
+        raise
+    return found.to(out.dtype), *(each.to(indices.dtype) for each in numbers)
+
+
+def _check_offsets(starts: Tensor, n: int) -> None:
+    """Raises RuntimeError for offsets that do not cut n indices into bags."""
+    found = starts.tolist()
+    if found and found[0] != 0:
         raise RuntimeError(
-            f"embedding_bag: expected indices from 0 to {weight.shape[0] - 1}, got {int(rows.min())} to "
-            f"{int(rows.max())}"
+            f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+            f"However, got {found[0]}"
         )
-    native("mt_embedding_bag", "desc", "ptr", "i64", "ptr", "ptr", "desc", "ptr", "ptr", "i64", "i64")(
-        weight.to(wide).contiguous(), rows, n, bounds, factors, found, of_sizes, of_largest, mode, padding_idx
-    )
-    bag_of.copy_(ops.aten.searchsorted(bounds[1:].contiguous(), ops.aten.arange(n, dtype=_I64), right=True))
-    sizes.copy_(of_sizes)
-    largest.copy_(of_largest) if of_largest is not None else largest.zero_()
-    return found.to(out.dtype), bag_of, sizes, largest
+    if found and found[-1] > n:
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length({n}) but got offsets[-1] of {found[-1]}"
+        )
+    if found != sorted(found):
+        raise RuntimeError("embedding_bag: offsets have to be in order")
 
 
 def embedding_bag(*args: Any) -> tuple[Tensor, ...]:

@@ -224,10 +224,10 @@ def _selected(self: Tensor, d: int, count: int) -> tuple[int, ...]:
 
 def gather(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """Elements along a dimension, at an index of their own each."""
-    wrap_dim(dim, self.dim())
+    d = wrap_dim(dim, self.dim())
     if index.numel() == 0:
         return _core.alloc(index.shape, self.dtype, self.device)
-    d, source, where = wrap_dim(dim, self.dim()), _lifted(self), _lifted(index)
+    source, where = (self, index) if self.dim() and index.dim() else (_lifted(self), _lifted(index))
     _check_places(source, d, where)
     result = _core.alloc(where.shape, self.dtype, self.device)
     native("mt_gather", "desc", "i64", "desc", "desc")(source, d, where, result)
@@ -254,6 +254,8 @@ def _check_places(self: Tensor, d: int, index: Tensor) -> None:
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     if index.dtype not in (_I32, _I64):
         raise RuntimeError(f"gather(): Expected dtype int32/int64 for index, got {index.dtype}")
+    if _core.fits_within(index, self, d):
+        return
     for k, size in enumerate(index.shape):
         if k != d and size > self.shape[k]:
             raise RuntimeError(

@@ -62,12 +62,17 @@ def block_diag(tensors: Sequence[Tensor]) -> Tensor:
             )
     matrices = all_at_least_2d(tensors)
     dtype = _core.common_dtype(*tensors)
-    width, left, rows = sum(matrix.shape[1] for matrix in matrices), 0, []
+    height, width = matrices[0].shape
+    if all(matrix.shape == (height, width) for matrix in matrices):
+        stacked = aten.stack([matrix.to(dtype) for matrix in matrices])
+        spread = aten.diag_embed(stacked.permute(1, 2, 0), 0, 0, 2)  # (matrix, row, matrix, column)
+        found: Tensor = spread.reshape((len(matrices) * height, len(matrices) * width))
+        return found
+    right, left, rows = sum(matrix.shape[1] for matrix in matrices), 0, []
     for matrix in matrices:
-        height, own = matrix.shape
-        before = aten.zeros([height, left], dtype=dtype, device=matrix.device)
-        after = aten.zeros([height, width - left - own], dtype=dtype, device=matrix.device)
-        rows.append(aten.cat([before, matrix.to(dtype), after], 1))
+        own = matrix.shape[1]
+        right -= own
+        rows.append(aten.constant_pad_nd(matrix.to(dtype), [left, right]))
         left += own
     result: Tensor = aten.cat(rows, 0)
     return result

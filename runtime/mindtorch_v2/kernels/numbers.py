@@ -12,11 +12,11 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .. import _core
-from .._core import Tensor
+from .._core import Tensor, full
 from .._numbers import as_element, wrapped
 from ._arrays import written_once
 from ._native import native
-from .creation import full, scalar_tensor, write
+from .creation import scalar_tensor, write
 
 __all__ = [
     "add",

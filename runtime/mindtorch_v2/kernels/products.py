@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _core
 from .._core import Tensor
@@ -19,40 +21,64 @@ def einsum(equation: str, tensors: Sequence[Tensor], *, path: Sequence[int] | No
     """The sum of products that an equation's subscripts say: ``"ij,jk->ik"``."""
     if not tensors:
         raise RuntimeError("einsum(): must provide at least one operand")
-    inputs, output = _subscripts(equation, tensors)
-    sizes = _sizes(inputs, tensors)
-    operands = [_diagonals(tensor, labels) for tensor, labels in zip(tensors, inputs, strict=True)]
-    current, labels = operands[0]
-    for at, (other, theirs) in enumerate(operands[1:], 1):
-        later = set(output).union(*(set(rest) for _, rest in operands[at + 1 :]))
-        current, labels = _contract(current, labels, other, theirs, later, sizes)
-    gone = [k for k, label in enumerate(labels) if label not in output]
+    diagonals, products, gone, order = _recipe(equation, tuple(tuple(tensor.shape) for tensor in tensors))
+    current = _diagonal(tensors[0], diagonals[0])
+    for other, pairs, product in zip(tensors[1:], diagonals[1:], products, strict=True):
+        current = _multiplied(current, _diagonal(other, pairs), product)
     if gone:
         current = current.sum(gone)
-        labels = [label for label in labels if label in output]
-    result: Tensor = current.permute([labels.index(label) for label in output])
-    return result
+    return current if order is None else current.permute(order)
 
 
 Labels = list[Any]  # letters, and for an ellipsis the numbers of dimensions counted from the last
 
 
-def _subscripts(equation: str, tensors: Sequence[Tensor]) -> tuple[list[Labels], Labels]:
+class _Recipe(NamedTuple):
+    """What an equation is for operands of some shapes: their diagonals, products of two, and what is left to do."""
+
+    diagonals: list[list[tuple[int, int]]]
+    products: list[_Product]
+    gone: list[int]
+    order: list[int] | None  # of the result's dimensions; None: as they are
+
+
+@functools.lru_cache(1024)
+def _recipe(equation: str, shapes: tuple[tuple[int, ...], ...]) -> _Recipe:
+    inputs, output = _subscripts(equation, [len(shape) for shape in shapes])
+    sizes = _sizes(inputs, shapes)
+    operands = [_diagonals(shape, labels) for shape, labels in zip(shapes, inputs, strict=True)]
+    products = []
+    _, shape, labels = operands[0]
+    for at, (_, other, theirs) in enumerate(operands[1:], 1):
+        later = set(output).union(*(rest for _, _, rest in operands[at + 1 :]))
+        product, shape, labels = _product_of(shape, labels, other, theirs, later, sizes)
+        products.append(product)
+    gone = [k for k, label in enumerate(labels) if label not in output]
+    order = [[label for label in labels if label in output].index(label) for label in output]
+    # What was made here is in order, maybe; of one operand the result is a view in any case.
+    return _Recipe([pairs for pairs, _, _ in operands], products, gone, _unless_kept(order) if products else order)
+
+
+def _unless_kept(order: list[int]) -> list[int] | None:
+    return None if order == list(range(len(order))) else order
+
+
+def _subscripts(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]:
     text = equation.replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
-    if len(terms) > len(tensors):
+    if len(terms) > len(ranks):
         raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
-    if len(terms) < len(tensors):
+    if len(terms) < len(ranks):
         raise RuntimeError("einsum(): more operands were provided than specified in the equation")
-    inputs = [_term(term, tensor.dim(), at) for at, (term, tensor) in enumerate(zip(terms, tensors, strict=True))]
+    inputs = [_term(term, rank, at) for at, (term, rank) in enumerate(zip(terms, ranks, strict=True))]
     spread = sorted({label for term in inputs for label in term if isinstance(label, int)})
     if not arrow:
         letters = [label for term in inputs for label in term if isinstance(label, str)]
         return inputs, [*spread, *sorted(letter for letter in set(letters) if letters.count(letter) == 1)]
     output: Labels = []
     before, dots, after = right.partition("...")
-    for part in (before, after):
+    for at, part in enumerate((before, after)):
         for letter in part:
             if not (letter.isalpha() and letter.isascii()):
                 raise RuntimeError(
@@ -67,7 +93,7 @@ def _subscripts(equation: str, tensors: Sequence[Tensor]) -> tuple[list[Labels],
                     f"einsum(): output subscript {letter} does not appear in the equation for any input operand"
                 )
             output.append(letter)
-        if part is before and dots:
+        if at == 0 and dots:
             output += spread
     return inputs, output
 
@@ -93,10 +119,10 @@ def _term(term: str, ndim: int, at: int) -> Labels:
     return [*before, *(k - spread for k in range(spread) if dots), *after]
 
 
-def _sizes(inputs: Sequence[Labels], tensors: Sequence[Tensor]) -> dict[Any, int]:
+def _sizes(inputs: Sequence[Labels], shapes: Sequence[tuple[int, ...]]) -> dict[Any, int]:
     sizes: dict[Any, int] = {}
-    for at, (labels, tensor) in enumerate(zip(inputs, tensors, strict=True)):
-        for label, size in zip(labels, tensor.shape, strict=True):
+    for at, (labels, shape) in enumerate(zip(inputs, shapes, strict=True)):
+        for label, size in zip(labels, shape, strict=True):
             known = sizes.setdefault(label, size)
             if known == 1:
                 sizes[label] = size
@@ -109,66 +135,89 @@ def _sizes(inputs: Sequence[Labels], tensors: Sequence[Tensor]) -> dict[Any, int
     return sizes
 
 
-def _diagonals(tensor: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
-    """A tensor's diagonals where a letter repeats."""
-    labels = list(labels)
+def _diagonals(shape: tuple[int, ...], labels: Labels) -> tuple[list[tuple[int, int]], list[int], Labels]:
+    """Which diagonals are taken one after the other where a letter repeats, and what shape and labels are left."""
+    sizes, labels, pairs = list(shape), list(labels), []
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
             first = labels.index(label)
             second = labels.index(label, first + 1)
-            if tensor.shape[first] != tensor.shape[second]:
+            if sizes[first] != sizes[second]:
                 raise RuntimeError(
                     f"einsum(): subscript {label} is repeated for an operand but the sizes don't match, "
-                    f"{tensor.shape[second]} != {tensor.shape[first]}"
+                    f"{sizes[second]} != {sizes[first]}"
                 )
-            tensor = tensor.diagonal(0, first, second)
-            labels = [*(other for k, other in enumerate(labels) if k not in (first, second)), label]
-    return tensor, labels
+            pairs.append((first, second))
+            kept = [k for k in range(len(labels)) if k not in (first, second)]
+            sizes, labels = [*(sizes[k] for k in kept), sizes[first]], [*(labels[k] for k in kept), label]
+    return pairs, sizes, labels
 
 
-def _contract(
-    a: Tensor, first: Labels, b: Tensor, second: Labels, later: set[Any], sizes: dict[Any, int]
-) -> tuple[Tensor, Labels]:
-    """Two operands made one, by a product of batches of matrices; what nobody reads any more is summed."""
-    a, first = _summed(a, first, set(second) | later)
-    b, second = _summed(b, second, set(first) | later)
+def _diagonal(tensor: Tensor, pairs: Sequence[tuple[int, int]]) -> Tensor:
+    for first, second in pairs:
+        tensor = tensor.diagonal(0, first, second)
+    return tensor
+
+
+class _Side(NamedTuple):
+    """What becomes of an operand before a product: sums, another order, sizes of 1 repeated, groups made one."""
+
+    gone: list[int]
+    order: list[int] | None
+    wide: list[int] | None
+    matrices: list[int]
+
+
+class _Product(NamedTuple):
+    left: _Side
+    right: _Side
+    shape: list[int]
+
+
+def _product_of(
+    shape: Sequence[int], first: Labels, other: Sequence[int], second: Labels, later: set[Any], sizes: dict[Any, int]
+) -> tuple[_Product, list[int], Labels]:
+    """Two operands made one, by a product of batches of matrices; what nobody reads any more is summed before."""
+    own = {**dict(zip(first, shape, strict=True)), **dict(zip(second, other, strict=True))}
     shared = [label for label in first if label in second]
     batch = [label for label in shared if label in later]
     inner = [label for label in shared if label not in later]
-    rows = [label for label in first if label not in second]
-    columns = [label for label in second if label not in first]
-
-    def arranged(tensor: Tensor, labels: Labels, groups: Sequence[Labels]) -> Tensor:
-        order = [label for group in groups for label in group]
-        whole = tensor.permute([labels.index(label) for label in order])
-        # A size of 1 where the other operand has more is repeated, as a matrix product does not broadcast.
-        both = {
-            label: sizes[label] if label in shared else size for label, size in zip(order, whole.shape, strict=True)
-        }
-        whole = whole.expand([both[label] for label in order])
-        counts = []
-        for group in groups:
-            count = 1
-            for label in group:
-                count *= both[label]
-            counts.append(count)
-        flat: Tensor = whole.reshape(counts)
-        return flat
-
-    left = arranged(a, first, (batch, rows, inner))
-    right = arranged(b, second, (batch, inner, columns))
-    product = ops.aten.bmm(left, right) if left.dtype is not _BOOL else (left.unsqueeze(3) & right.unsqueeze(1)).any(2)
-    own = {**dict(zip(first, a.shape, strict=True)), **dict(zip(second, b.shape, strict=True))}
+    rows = [label for label in first if label not in second and label in later]
+    columns = [label for label in second if label not in first and label in later]
+    own.update((label, sizes[label]) for label in shared)  # a size of 1 where the other has more is repeated
+    left = _side(shape, first, (batch, rows, inner), own)
+    right = _side(other, second, (batch, inner, columns), own)
     labels = [*batch, *rows, *columns]
-    shape = [sizes[label] if label in batch else own[label] for label in labels]
-    return product.reshape(shape), labels
+    made = [own[label] for label in labels]
+    return _Product(left, right, made), made, labels
 
 
-def _summed(tensor: Tensor, labels: Labels, needed: set[Any]) -> tuple[Tensor, Labels]:
-    gone = [k for k, label in enumerate(labels) if label not in needed]
-    if not gone:
-        return tensor, labels
-    return tensor.sum(gone), [label for label in labels if label in needed]
+def _side(shape: Sequence[int], labels: Labels, groups: Sequence[Labels], sizes: dict[Any, int]) -> _Side:
+    kept = [label for label in labels if any(label in group for group in groups)]
+    wanted = [label for group in groups for label in group]
+    gone = [k for k, label in enumerate(labels) if label not in kept]
+    order = [kept.index(label) for label in wanted]
+    now = dict(zip(labels, shape, strict=True))
+    wide = [sizes[label] for label in wanted]
+    repeats = any(now[label] != sizes[label] for label in wanted)
+    matrices = [math.prod(sizes[label] for label in group) for group in groups]
+    return _Side(gone, _unless_kept(order), wide if repeats else None, matrices)
+
+
+def _multiplied(a: Tensor, b: Tensor, product: _Product) -> Tensor:
+    left, right = _matrices(a, product.left), _matrices(b, product.right)
+    made = ops.aten.bmm(left, right) if left.dtype is not _BOOL else (left.unsqueeze(3) & right.unsqueeze(1)).any(2)
+    result: Tensor = made.reshape(product.shape)
+    return result
+
+
+def _matrices(tensor: Tensor, side: _Side) -> Tensor:
+    gone, order, wide, matrices = side
+    tensor = tensor.sum(gone) if gone else tensor
+    tensor = tensor if order is None else tensor.permute(order)
+    tensor = tensor if wide is None else tensor.expand(wide)
+    result: Tensor = tensor.reshape(matrices)
+    return result
 
 
 # ---------------------------------------------------------------- over dimensions
@@ -225,12 +274,19 @@ def inner(self: Tensor, other: Tensor) -> Tensor:
     return tensordot(self, other, [-1], [-1])
 
 
+_SHORT = 64
+
+
 def kron(self: Tensor, other: Tensor) -> Tensor:
     """Kronecker's product: each element times the whole other tensor."""
     ndim = max(self.dim(), other.dim())
     own, theirs = ((*(1,) * (ndim - t.dim()), *t.shape) for t in (self, other))
     left = self.reshape([n for size in own for n in (size, 1)])
     right = other.reshape([n for size in theirs for n in (1, size)])
+    if ndim > 1 and theirs[-1] < _SHORT:  # products of long rows, which are written out first, take less time
+        row = [own[-1], theirs[-1]]
+        left = left.expand([*left.shape[:-2], *row]).reshape([*left.shape[:-2], 1, math.prod(row)])
+        right = right.expand([*right.shape[:-2], *row]).reshape([*right.shape[:-2], 1, math.prod(row)])
     result: Tensor = (left * right).reshape([a * b for a, b in zip(own, theirs, strict=True)])
     return result
 

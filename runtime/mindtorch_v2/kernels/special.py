@@ -79,8 +79,6 @@ def _quiet() -> Any:
 
 
 digamma, erfcx = _of_one("psi"), _of_one("erfcx")
-i0, i0e, i1, i1e = _of_one("i0"), _of_one("i0e"), _of_one("i1"), _of_one("i1e")
-modified_bessel_i0, modified_bessel_i1 = i0, i1
 modified_bessel_k0, modified_bessel_k1 = _of_one("k0"), _of_one("k1")
 scaled_modified_bessel_k0, scaled_modified_bessel_k1 = _of_one("k0e"), _of_one("k1e")
 bessel_j0, bessel_j1, bessel_y0, bessel_y1 = _of_one("j0"), _of_one("j1"), _of_one("y0"), _of_one("y1")
@@ -116,25 +114,10 @@ def _zeta(scipy: Any, x: Any, q: Any) -> Any:
 
 
 def polygamma(n: int, self: Tensor) -> Tensor:
-    """The n-th derivative of digamma."""
+    """The n-th derivative of digamma, of which the first is a kernel of its own."""
     if n == 0:
         return digamma(self)
-    if n == 1:
-        return _trigamma(self)
     return _of_one("polygamma", lambda scipy, x: (-1.0) ** (n + 1) * scipy.gamma(n + 1.0) * scipy.zeta(n + 1, x))(self)
-
-
-def _reflected(scipy: Any, x: Any) -> Any:
-    """The derivative of digamma: below 1/2 by its reflection."""
-    import numpy as np
-
-    low = x < 0.5
-    wide = x.astype("float64")
-    there = scipy.zeta(2, np.where(low, 1 - wide, wide))
-    return np.where(low, (np.pi / np.sin(np.pi * wide)) ** 2 - there, there)
-
-
-_trigamma = _of_one("trigamma", _reflected)
 
 
 def mvlgamma(self: Tensor, p: int) -> Tensor:

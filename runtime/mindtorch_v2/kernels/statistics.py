@@ -14,6 +14,7 @@ from .._numbers import as_element
 from .._ops import ops
 from ._arrays import as_array, as_tensor, moved
 from ._contexts import saves
+from ._native import native
 from .reduction import reduce_over, wrap_dim, wrap_dims
 
 _DTYPES = _core.dtypes
@@ -252,6 +253,10 @@ def linalg_vector_norm(
 
 def vector_norm_cpu(self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """`linalg_vector_norm` in one pass over the elements, where there is a kernel for it."""
+    if ord == 2 and dim is None and dtype is None and self.numel() > 1 and self.dtype in _FLOATS:  # as nearly always
+        out = _core.alloc((1,) * self.dim() if keepdim else (), self.dtype, self.device)
+        native("mt_vector_norm", "desc", "desc", "u64", "f64")(self, out, (1 << self.dim()) - 1, 2.0)
+        return out
     known = isinstance(ord, (int, float)) and ord in _ORDERS and dtype is None
     if not known or self.dtype not in _FLOATS or not self.numel():
         return linalg_vector_norm(self, ord, dim, keepdim, dtype=dtype)

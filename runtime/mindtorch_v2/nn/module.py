@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core import RemovableHandle, Tensor, registered_attribute
 from ..overrides import is_tensor_like
@@ -183,7 +183,11 @@ class Module(ModuleState, ModuleMoves):
         else:
             object.__setattr__(self, name, value)
 
-    __getattr__ = registered_attribute
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+    else:
+        __getattr__ = registered_attribute
 
     def __delattr__(self, name: str) -> None:
         for registry in (self._parameters, self._buffers, self._modules):

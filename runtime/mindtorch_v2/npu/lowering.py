@@ -89,7 +89,7 @@ class LoweredModule(Module):
     A call returns what ``original(*inputs)`` returns, by one operation. Raises ValueError for inputs of another form.
     """
 
-    forward: LoweredCall  # type: ignore[assignment]  # no function around it, whose frame would cost as much
+    forward: LoweredCall  # no function around it, whose frame would cost as much
 
     def __init__(self, module: Module, delegate: Delegate, context: BackendInitContext) -> None:
         super().__init__()
@@ -172,7 +172,9 @@ def _define(context: BackendInitContext, module: Module, delegate: Delegate) -> 
 
     inputs, state = context.trace.inputs, list(context.trace.state.values())
     kernel = LoweredKernel(
-        *(_forms(values, context.device) for values in (inputs, state, outputs)),
+        _forms(inputs, context.device),
+        _forms(state, context.device),
+        _forms(outputs, context.device),
         delegate.execute,
         functools.partial(_unfit, name, inputs, state),
     )
