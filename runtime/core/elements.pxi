@@ -152,8 +152,10 @@ cdef int shape_of_lists(object data, int64_t* sizes) noexcept:
     """The sizes of nested lists, as their first items have them; returns how many, -1 for what is looked at in Python."""
     cdef int nd = 0
     while PyList_CheckExact(data) or PyTuple_CheckExact(data):
+        if nd == INLINE_DIMS:
+            return -1
         sizes[nd] = PyList_GET_SIZE(data) if PyList_CheckExact(data) else PyTuple_GET_SIZE(data)
-        if sizes[nd] == 0 or nd == INLINE_DIMS:
+        if sizes[nd] == 0:
             return -1
         data = <object>(PyList_GET_ITEM(data, 0) if PyList_CheckExact(data) else PyTuple_GET_ITEM(data, 0))
         nd += 1

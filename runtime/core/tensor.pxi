@@ -540,12 +540,12 @@ cdef class Tensor:
     def __float__(self):
         if is_overridden(self):
             return hook.overridden_attribute(Tensor.__float__, self)
-        return float(single_value(self, "float"))
+        return float(real_value(self, "float", "double"))
 
     def __int__(self):
         if is_overridden(self):
             return hook.overridden_attribute(Tensor.__int__, self)
-        return int(single_value(self, "integer"))
+        return int(real_value(self, "integer", "int64_t"))
 
     def __index__(self):
         if is_overridden(self):
@@ -559,6 +559,16 @@ cdef object single_value(Tensor t, str kind):
     if t.nelem != 1:
         raise ValueError(f"only one element tensors can be converted to Python scalars; this one has {t.nelem}")
     return value_read(t, kind)
+
+
+cdef object real_value(Tensor t, str kind, str wanted):
+    """As `single_value`, of a complex number without an imaginary part the real one."""
+    value = single_value(t, kind)
+    if not isinstance(value, complex):
+        return value
+    if value.imag != 0 or wanted == "int64_t" and not -2.0 ** 63 <= value.real < 2.0 ** 63:
+        raise RuntimeError(f"value cannot be converted to type {wanted} without overflow: {value}")
+    return value.real
 
 
 cdef object value_read(Tensor t, str kind):

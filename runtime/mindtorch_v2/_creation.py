@@ -218,7 +218,7 @@ def tensor(
         return _finished(_converted(view_of(bytes_for(kind, data), kind), kind, device), requires_grad)
     if hasattr(data, "__array__") and not isinstance(data, (list, tuple, type)):
         array = _array_of(data)
-        made = _converted(_copied(array, from_numpy(array).dtype), target, device)
+        made = _converted(_copied_as_it_lies(array), target, device)
     else:
         made = _converted(_from_values(data, target), None, device)
     made = made.pin_memory() if pin_memory else made
@@ -241,7 +241,7 @@ def _array_of(data: Any) -> Any:
     import numpy as np
 
     try:
-        return np.array(data, order="C")
+        return np.array(data)
     except ValueError as error:
         raise TypeError(f"tensor(): {type(data).__name__} has __array__, but gives no array: {error}") from error
 
@@ -318,7 +318,12 @@ def from_numpy(ndarray: Any) -> Tensor:
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     found = _core.dtypes.get(ndarray.dtype.name)
-    if found is None or not ndarray.dtype.isnative:
+    if found is not None and not ndarray.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+            f"currently not supported. Use array.astype({found.name!r})."
+        )
+    if found is None:
         raise TypeError(
             f"can't convert np.ndarray of type {ndarray.dtype}. The only supported types are: float64, float32, "
             "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
@@ -472,6 +477,15 @@ def _copied(array: np.ndarray[Any, Any], dtype: DType) -> Tensor:
     import numpy as np
 
     result = _core.alloc(array.shape, dtype, "cpu")
+    np.asarray(_core.as_memoryview(result))[...] = array
+    return result
+
+
+def _copied_as_it_lies(array: np.ndarray[Any, Any]) -> Tensor:
+    """As `_copied`, in the order of an array's dimensions in memory."""
+    import numpy as np
+
+    result = _core.empty_like(from_numpy(array))
     np.asarray(_core.as_memoryview(result))[...] = array
     return result
 

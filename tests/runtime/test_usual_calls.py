@@ -60,6 +60,7 @@ READ: dict[str, Case] = {
     ),
     "int of bool": lambda torch: (kind(int(torch.tensor(True))), kind(float(torch.tensor(7)))),
     "index": lambda torch: [1, 2, 3][torch.tensor(1)],
+    "real numbers among the complex": lambda torch: (float(torch.tensor(2 + 0j)), int(torch.tensor([-3.5 + 0j]))),
     "parameter": lambda torch: (torch.nn.Parameter(torch.ones(())).item(), float(torch.nn.Parameter(torch.ones(())))),
 }
 
@@ -94,6 +95,10 @@ REFUSED: dict[str, tuple[Case, str]] = {
     "unknown option": (lambda torch: torch.ones_like(torch.ones(1), devise="cpu"), "devise"),
     "like nothing": (lambda torch: torch.zeros_like(3), "zeros_like()"),
     "too large to fill": (lambda torch: torch.full((2,), 300, dtype=torch.uint8), "value cannot be converted to type"),
+    "no real number": (lambda torch: float(torch.tensor(1 + 2j)), "value cannot be converted to type double without"),
+    "no whole number": (lambda torch: int(torch.tensor(1 + 2j)), "value cannot be converted to type int64_t without"),
+    "nor in range": (lambda torch: int(torch.tensor(complex("nan"))), "value cannot be converted to type int64_t"),
+    "bytes in the other order": (lambda torch: torch.from_numpy(np.zeros(2, ">f4")), "byte order different from the"),
     "steps backwards": (lambda torch: torch.from_numpy(np.zeros(4)[::-1]), "negative"),
     "no array": (lambda torch: torch.from_numpy([1.0]), "expected np.ndarray (got list)"),
     "array of text": (lambda torch: torch.from_numpy(np.array(["a"])), "can't convert np.ndarray of type"),
@@ -173,6 +178,13 @@ MADE: dict[str, Case] = {
             torch.ones(1).int().new_tensor([1.5]),
         )
     ],
+    "lists in lists": lambda torch: [
+        shown(torch.tensor(nested(x, n))) for n in (3, 4, 5, 6, 20) for x in (1.5, [], [2])
+    ],
+    "a copy of an array": lambda torch: [
+        shown(torch.tensor(a))
+        for a in (np.ones((2, 3), "f4").T, np.arange(24).reshape(2, 3, 4).transpose(1, 2, 0)[:2], np.array(1))
+    ],
     "of an array": lambda torch: [
         shown(torch.from_numpy(a))
         for a in (
@@ -207,6 +219,10 @@ MADE: dict[str, Case] = {
         f.__name__ for f in (torch.zeros, torch.ones_like, torch.tensor, torch.from_numpy, torch.as_tensor)
     ],
 }
+
+
+def nested(x: Any, levels: int) -> Any:
+    return [nested(x, levels - 1)] if levels else x
 
 
 def with_default(torch: Any, dtype: Any, make: Any) -> Any:
