@@ -10,7 +10,7 @@ cdef extern from *:
 
 
 @cython.binding(True)                    # a method of the class that takes it for its ``__getattr__``
-def registered_attribute(self, str name not None):
+def registered_attribute(self, name):
     """The parameter, buffer or submodule of that name. Raises AttributeError where there is none."""
     cdef dict own = <dict>PyObject_GenericGetDict(self, NULL)
     cdef PyObject* found

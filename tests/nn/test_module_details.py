@@ -168,3 +168,50 @@ def test_half_precision_is_rounded_once(name: str, dtype: str) -> None:
         found.append([part.detach().float() for part in (y, x.grad)])
     for half, single in zip(*found, strict=True):
         assert torch.allclose(half, single, rtol=8e-3 if dtype == "bfloat16" else 1e-3, atol=1e-6)
+
+
+class Counting(dict[str, Any]):
+    """A program's own registry, which is asked in its own way."""
+
+    def __getitem__(self, name: str) -> Any:
+        return [super().__getitem__(name)]
+
+
+FOUND: dict[str, Callable[[Any, Any], Any]] = {
+    "by a name of another class": lambda t, m: getattr(m, type("Name", (str,), {})("weight")) is m.weight,
+    "by the class": lambda t, m: t.nn.Module.__getattr__(m, "weight") is m.weight,
+    "none": lambda t, m: m.wait,
+    "before there are registries": lambda t, m: t.nn.Linear.__new__(t.nn.Linear).weight,
+    "none that is a parameter": lambda t, m: t.nn.Linear(1, 1, bias=False).bias,
+    "an attribute of the class first": lambda t, m: type("Own", (t.nn.Linear,), {"weight": 3})(1, 1).weight,
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_registered_attributes(name: str) -> None:
+    agree_or_raise(lambda t: FOUND[name](t, t.nn.Linear(2, 2)))
+
+
+def test_a_registry_of_a_program() -> None:
+    def case(t: Any) -> Any:
+        m = t.nn.Module()
+        m.__dict__["_modules"] = Counting(part=t.nn.Identity())
+        return str(m.part)
+
+    agree(case)
+
+
+def test_a_class_asks_further_for_attributes() -> None:
+    def case(t: Any) -> Any:
+        def ask(self: Any, name: str) -> Any:
+            try:
+                return t.nn.Module.__getattr__(self, name)
+            except AttributeError:
+                if name != "size":
+                    raise
+                return "large"
+
+        wrapped = type("Wrapped", (t.nn.Linear,), {"__getattr__": ask})(1, 2)
+        return tuple(wrapped.weight.shape), wrapped.size
+
+    agree(case)
