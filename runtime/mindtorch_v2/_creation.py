@@ -250,6 +250,8 @@ def _array_of(data: Any) -> Any:
 def as_tensor(data: Any, *, dtype: DType | type | None = None, device: Any = None) -> Tensor:
     """``data`` itself where it is a tensor, its memory where it is an array, else a new tensor."""
     target = _as_dtype(dtype)
+    default = _core.get_default_device()
+    device = default if device is None and default.type != "cpu" else device
     if isinstance(data, Tensor):
         return _converted(data, target, data.device if device is None else device)
     if hasattr(data, "__array_interface__") and getattr(data, "ndim", 0) > 0:

@@ -154,6 +154,9 @@ MADE: dict[str, Case] = {
     "on meta": lambda torch: [
         (x.shape, x.device.type) for x in (torch.zeros(2, device="meta"), torch.ones_like(torch.ones(2), device="meta"))
     ],
+    "where others are by default": lambda torch: on_meta(
+        torch, lambda: [torch.as_tensor(v).device for v in (np.ones(1), [1.0], 1, torch.ones(1, device="cpu"))]
+    ),
     "none given": lambda torch: shown(torch.zeros(2, dtype=None, device=None)),
     "full": lambda torch: (
         [shown(torch.full((2,), v)) for v in (1, 1.5, True, 2j)] + [shown(torch.full((2,), 3, dtype=torch.float16))]
@@ -219,6 +222,11 @@ MADE: dict[str, Case] = {
         f.__name__ for f in (torch.zeros, torch.ones_like, torch.tensor, torch.from_numpy, torch.as_tensor)
     ],
 }
+
+
+def on_meta(torch: Any, made: Any) -> list[str]:
+    with torch.device("meta"):
+        return [str(device) for device in made()]
 
 
 def nested(x: Any, levels: int) -> Any:
