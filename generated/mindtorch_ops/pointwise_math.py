@@ -877,14 +877,14 @@ def _special_multigammaln_out(op):
 )
 def _igamma_default(op, self, other):
     """The lower regularised incomplete gamma function."""
-    op.returns(
+    out = op.returns(
         empty(
             broadcast_shapes(self.shape, other.shape),
             result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0),
             self,
         )
     )
-    op.python("mindtorch_v2.kernels.special:igamma")
+    op.launch("CPU", _libmindtorch_cpu["mt_igamma"], desc(self), desc(other), desc(out))
 
     @op.gradient
     def _(grad):
@@ -948,14 +948,14 @@ def _special_gammainc_out(op):
 )
 def _igammac_default(op, self, other):
     """The upper regularised incomplete gamma function."""
-    op.returns(
+    out = op.returns(
         empty(
             broadcast_shapes(self.shape, other.shape),
             result_type(self, other) if can_cast(torch.float32, result_type(self, other)) else result_type(self, 1.0),
             self,
         )
     )
-    op.python("mindtorch_v2.kernels.special:igammac")
+    op.launch("CPU", _libmindtorch_cpu["mt_igammac"], desc(self), desc(other), desc(out))
 
     @op.gradient
     def _(grad):

@@ -157,8 +157,8 @@ def _special_airy_ai_out(op):
 @_lib.operator("special_bessel_j0(Tensor self) -> Tensor", tags="pointwise")
 def _special_bessel_j0_default(op, self):
     """The Bessel function of the first kind of order 0."""
-    op.returns(empty(self.shape, result_type(self, 1.0), self))
-    op.python("mindtorch_v2.kernels.special:bessel_j0")
+    out = op.returns(empty(self.shape, result_type(self, 1.0), self))
+    op.launch("CPU", _libmindtorch_cpu["mt_bessel_j0"], desc(self), desc(out))
     op.not_differentiable()
 
 
@@ -177,8 +177,8 @@ def _special_bessel_j0_out(op):
 @_lib.operator("special_bessel_j1(Tensor self) -> Tensor", tags="pointwise")
 def _special_bessel_j1_default(op, self):
     """The Bessel function of the first kind of order 1."""
-    op.returns(empty(self.shape, result_type(self, 1.0), self))
-    op.python("mindtorch_v2.kernels.special:bessel_j1")
+    out = op.returns(empty(self.shape, result_type(self, 1.0), self))
+    op.launch("CPU", _libmindtorch_cpu["mt_bessel_j1"], desc(self), desc(out))
     op.not_differentiable()
 
 
@@ -197,8 +197,8 @@ def _special_bessel_j1_out(op):
 @_lib.operator("special_bessel_y0(Tensor self) -> Tensor", tags="pointwise")
 def _special_bessel_y0_default(op, self):
     """The Bessel function of the second kind of order 0."""
-    op.returns(empty(self.shape, result_type(self, 1.0), self))
-    op.python("mindtorch_v2.kernels.special:bessel_y0")
+    out = op.returns(empty(self.shape, result_type(self, 1.0), self))
+    op.launch("CPU", _libmindtorch_cpu["mt_bessel_y0"], desc(self), desc(out))
     op.not_differentiable()
 
 
@@ -217,8 +217,8 @@ def _special_bessel_y0_out(op):
 @_lib.operator("special_bessel_y1(Tensor self) -> Tensor", tags="pointwise")
 def _special_bessel_y1_default(op, self):
     """The Bessel function of the second kind of order 1."""
-    op.returns(empty(self.shape, result_type(self, 1.0), self))
-    op.python("mindtorch_v2.kernels.special:bessel_y1")
+    out = op.returns(empty(self.shape, result_type(self, 1.0), self))
+    op.launch("CPU", _libmindtorch_cpu["mt_bessel_y1"], desc(self), desc(out))
     op.not_differentiable()
 
 
@@ -277,8 +277,8 @@ def _special_modified_bessel_i1_out(op):
 @_lib.operator("special_modified_bessel_k0(Tensor self) -> Tensor", tags="pointwise")
 def _special_modified_bessel_k0_default(op, self):
     """The modified Bessel function of the second kind of order 0."""
-    op.returns(empty(self.shape, result_type(self, 1.0), self))
-    op.python("mindtorch_v2.kernels.special:modified_bessel_k0")
+    out = op.returns(empty(self.shape, result_type(self, 1.0), self))
+    op.launch("CPU", _libmindtorch_cpu["mt_k0"], desc(self), desc(out))
     op.not_differentiable()
 
 
@@ -297,8 +297,8 @@ def _special_modified_bessel_k0_out(op):
 @_lib.operator("special_modified_bessel_k1(Tensor self) -> Tensor", tags="pointwise")
 def _special_modified_bessel_k1_default(op, self):
     """The modified Bessel function of the second kind of order 1."""
-    op.returns(empty(self.shape, result_type(self, 1.0), self))
-    op.python("mindtorch_v2.kernels.special:modified_bessel_k1")
+    out = op.returns(empty(self.shape, result_type(self, 1.0), self))
+    op.launch("CPU", _libmindtorch_cpu["mt_k1"], desc(self), desc(out))
     op.not_differentiable()
 
 
@@ -317,8 +317,8 @@ def _special_modified_bessel_k1_out(op):
 @_lib.operator("special_scaled_modified_bessel_k0(Tensor x) -> Tensor", tags="pointwise")
 def _special_scaled_modified_bessel_k0_default(op, x):
     """exp(x) k0(x)"""
-    op.returns(empty(x.shape, result_type(x, 1.0), x))
-    op.python("mindtorch_v2.kernels.special:scaled_modified_bessel_k0")
+    out = op.returns(empty(x.shape, result_type(x, 1.0), x))
+    op.launch("CPU", _libmindtorch_cpu["mt_k0e"], desc(x), desc(out))
     op.not_differentiable()
 
 
@@ -337,8 +337,8 @@ def _special_scaled_modified_bessel_k0_out(op):
 @_lib.operator("special_scaled_modified_bessel_k1(Tensor x) -> Tensor", tags="pointwise")
 def _special_scaled_modified_bessel_k1_default(op, x):
     """exp(x) k1(x)"""
-    op.returns(empty(x.shape, result_type(x, 1.0), x))
-    op.python("mindtorch_v2.kernels.special:scaled_modified_bessel_k1")
+    out = op.returns(empty(x.shape, result_type(x, 1.0), x))
+    op.launch("CPU", _libmindtorch_cpu["mt_k1e"], desc(x), desc(out))
     op.not_differentiable()
 
 

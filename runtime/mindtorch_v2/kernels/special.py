@@ -79,13 +79,9 @@ def _quiet() -> Any:
 
 
 digamma, erfcx = _of_one("psi"), _of_one("erfcx")
-modified_bessel_k0, modified_bessel_k1 = _of_one("k0"), _of_one("k1")
-scaled_modified_bessel_k0, scaled_modified_bessel_k1 = _of_one("k0e"), _of_one("k1e")
-bessel_j0, bessel_j1, bessel_y0, bessel_y1 = _of_one("j0"), _of_one("j1"), _of_one("y0"), _of_one("y1")
 airy_ai = _of_one("airy", lambda scipy, x: scipy.airy(x)[0])
 spherical_bessel_j0 = _of_one("spherical_jn", lambda scipy, x: _sinc(x))
 ndtri, log_ndtr, entr = _of_one("ndtri"), _of_one("log_ndtr"), _of_one("entr")
-igamma, igammac = _of_two("gammainc"), _of_two("gammaincc")
 zeta = _of_two("zeta", lambda scipy, x, q: _zeta(scipy, x, q))
 xlog1py = _of_two("xlog1py")
 
