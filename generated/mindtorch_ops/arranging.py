@@ -144,7 +144,7 @@ def tile(op):
 @_lib.operator("repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor")
 def _repeat_interleave_tensor(op):
     """Each number from 0 on as often as `repeats` says."""
-    op.python("mindtorch_v2.kernels.arranging:repeats_of")
+    op.python("mindtorch_v2._core:repeats_of")
     op.python("mindtorch_v2.kernels.arranging:repeats_of_fake", device="Meta")
     op.not_differentiable()
 
@@ -183,7 +183,7 @@ def _repeat_interleave_self_int(op):
 )
 def diagonal(op, self, offset, dim1, dim2):
     """A view of the elements whose places in two dimensions differ by `offset`, as a last dimension."""
-    op.python("mindtorch_v2.kernels.arranging:diagonal", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:diagonal", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):

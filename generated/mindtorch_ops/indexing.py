@@ -19,7 +19,7 @@ _libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relativ
 @_lib.operator("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", device_check="CPUIndices")
 def _index_tensor(op):
     """Elements at index tensors or masks, one for each leading dimension; None takes a dimension whole."""
-    op.python("mindtorch_v2.kernels.indexing:index")
+    op.python("mindtorch_v2._core:index_elements")
     op.python("mindtorch_v2.kernels.indexing:index_fake", device="Meta")
     op.backward(
         "mindtorch_v2.kernels.indexing:index_backward", setup_context="mindtorch_v2.kernels.indexing:index_setup"
@@ -153,7 +153,60 @@ def _gather_out(op):
 def scatter_add_(op, self, dim, index, src):
     """`src` added along a dimension, at an index of its own each."""
     op.returns(self)
-    op.python("mindtorch_v2.kernels.indexing:scatter_add_", device=("CPU", "Meta"))
+    if all_of(
+        one_of(
+            self.dtype,
+            torch.bool,
+            torch.uint8,
+            torch.int8,
+            torch.int16,
+            torch.int32,
+            torch.int64,
+            torch.float32,
+            torch.float64,
+            torch.complex64,
+            torch.complex128,
+        ),
+        one_of(
+            index.dtype,
+            torch.bool,
+            torch.uint8,
+            torch.int8,
+            torch.int16,
+            torch.int32,
+            torch.int64,
+            torch.float32,
+            torch.float64,
+            torch.complex64,
+            torch.complex128,
+        ),
+        one_of(
+            src.dtype,
+            torch.bool,
+            torch.uint8,
+            torch.int8,
+            torch.int16,
+            torch.int32,
+            torch.int64,
+            torch.float32,
+            torch.float64,
+            torch.complex64,
+            torch.complex128,
+        ),
+        all_of(
+            self.dtype == src.dtype,
+            one_of(index.dtype, torch.int32, torch.int64),
+            index.numel() > 0,
+            self.dim() > 0,
+            self.dim() == index.dim(),
+            self.dim() == src.dim(),
+            all_of(-self.dim() <= dim, dim < self.dim()),
+        ),
+    ):
+        op.launch("CPU", _libmindtorch_cpu["mt_scatter_add"], desc(self), i64(dim % self.dim()), desc(index), desc(src))
+    else:
+        op.python("mindtorch_v2.kernels.indexing:scatter_add_")
+    op.python("mindtorch_v2.kernels.indexing:scatter_add_", device="Meta")
 
     @op.gradient
     def _(grad):
@@ -180,7 +233,7 @@ def _scatter_add_out(op):
 @_lib.operator("nonzero(Tensor self) -> Tensor", tags="dynamic_output_shape")
 def _nonzero_default(op):
     """The indices of all elements that are not 0, a row each."""
-    op.python("mindtorch_v2.kernels.indexing:nonzero")
+    op.python("mindtorch_v2._core:nonzero_rows")
     op.python("mindtorch_v2.kernels.indexing:nonzero_fake", device="Meta")
     op.not_differentiable()
 

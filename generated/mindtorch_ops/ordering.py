@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import all_of, any_of, desc, empty, i64, maximum, one_of
+from mindtorch_v2.library.definitions import all_of, any_of, desc, empty, i64, maximum, none_of, one_of
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
@@ -209,11 +209,63 @@ def _topk_values(op):
     "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     variants=("function", "method"),
 )
-def _kthvalue_default(op, self, dim, keepdim):
+def _kthvalue_default(op, self, k, dim, keepdim):
     """The k-th least elements along a dimension, and where they are."""
-    _values, indices = op.returns()
-    op.python("mindtorch_v2.kernels.ordering:kthvalue")
-    op.python("mindtorch_v2.kernels.ordering:pair_fake", device="Meta")
+    op.check(
+        none_of(self.is_complex()),
+        message=f"kthvalue(): complex numbers have no order; got {self.dtype}",
+        error=NotImplementedError,
+    )
+    op.check(
+        any_of(all_of(-self.dim() <= dim, dim < self.dim()), all_of(self.dim() == 0, all_of(dim >= -1, dim <= 0))),
+        message=(
+            f"Dimension out of range (expected to be in range of [{-maximum(self.dim(), 1)}, "
+            f"{maximum(self.dim(), 1) - 1}], but got {dim})"
+        ),
+        error=IndexError,
+    )
+    op.check(
+        any_of(self.dim() == 0, self.size(dim) > 0),
+        message=f"kthvalue(): Expected reduction dim {dim % self.dim()} to have non-zero size.",
+        error=IndexError,
+    )
+    value = dim % self.dim() if self.dim() > 0 else 0
+    op.check(
+        all_of(k >= 1, k <= (self.size(dim) if self.dim() > 0 else 1)),
+        message=f"kthvalue(): selected number k out of range for dimension {value}",
+    )
+    values, indices = op.returns(
+        empty(
+            self.shape
+            if self.dim() == 0
+            else self.shape[: dim % self.dim()] + [1] + self.shape[dim % self.dim() + 1 :]
+            if keepdim
+            else self.shape[: dim % self.dim()] + self.shape[dim % self.dim() + 1 :],
+            self.dtype,
+            self,
+        ),
+        empty(
+            self.shape
+            if self.dim() == 0
+            else self.shape[: dim % self.dim()] + [1] + self.shape[dim % self.dim() + 1 :]
+            if keepdim
+            else self.shape[: dim % self.dim()] + self.shape[dim % self.dim() + 1 :],
+            torch.int64,
+            self,
+        ),
+    )
+    if self.dim() > 0:
+        op.launch(
+            "CPU",
+            _libmindtorch_cpu["mt_ranked"],
+            desc(self),
+            i64(dim % self.dim()),
+            i64(k - 1),
+            desc(values),
+            desc(indices),
+        )
+    else:
+        op.python("mindtorch_v2.kernels.ordering:kthvalue")
 
     @op.gradient(differentiable=(True, False))
     def _(grad_values, grad_indices):
@@ -236,7 +288,24 @@ def _kthvalue_values(op):
 def _median_default(op, self):
     """The lower of the elements in the middle."""
     out = op.returns(empty([], self.dtype, self))
-    op.python("mindtorch_v2.kernels.ordering:median")
+    if all_of(
+        one_of(
+            self.dtype,
+            torch.float16,
+            torch.bfloat16,
+            torch.float32,
+            torch.float64,
+            torch.uint8,
+            torch.int8,
+            torch.int16,
+            torch.int32,
+            torch.int64,
+        ),
+        all_of(self.is_contiguous(), self.numel() > 0),
+    ):
+        op.launch("CPU", _libmindtorch_cpu["mt_ranked_of_all"], desc(self), i64(-1), desc(out))
+    else:
+        op.python("mindtorch_v2.kernels.ordering:median")
 
     @op.gradient
     def _(grad):
@@ -270,9 +339,56 @@ def _median_out(op):
 )
 def _median_dim(op, self, dim, keepdim):
     """The lower elements in the middle along a dimension, and where they are."""
-    _values, indices = op.returns()
-    op.python("mindtorch_v2.kernels.ordering:median_dim")
-    op.python("mindtorch_v2.kernels.ordering:reduced_fake", device="Meta")
+    op.check(
+        none_of(self.is_complex()),
+        message=f"median(): complex numbers have no order; got {self.dtype}",
+        error=NotImplementedError,
+    )
+    op.check(
+        any_of(all_of(-self.dim() <= dim, dim < self.dim()), all_of(self.dim() == 0, all_of(dim >= -1, dim <= 0))),
+        message=(
+            f"Dimension out of range (expected to be in range of [{-maximum(self.dim(), 1)}, "
+            f"{maximum(self.dim(), 1) - 1}], but got {dim})"
+        ),
+        error=IndexError,
+    )
+    op.check(
+        any_of(self.dim() == 0, self.size(dim) > 0),
+        message=f"median(): Expected reduction dim {dim % self.dim()} to have non-zero size.",
+        error=IndexError,
+    )
+    values, indices = op.returns(
+        empty(
+            self.shape
+            if self.dim() == 0
+            else self.shape[: dim % self.dim()] + [1] + self.shape[dim % self.dim() + 1 :]
+            if keepdim
+            else self.shape[: dim % self.dim()] + self.shape[dim % self.dim() + 1 :],
+            self.dtype,
+            self,
+        ),
+        empty(
+            self.shape
+            if self.dim() == 0
+            else self.shape[: dim % self.dim()] + [1] + self.shape[dim % self.dim() + 1 :]
+            if keepdim
+            else self.shape[: dim % self.dim()] + self.shape[dim % self.dim() + 1 :],
+            torch.int64,
+            self,
+        ),
+    )
+    if self.dim() > 0:
+        op.launch(
+            "CPU",
+            _libmindtorch_cpu["mt_ranked"],
+            desc(self),
+            i64(dim % self.dim()),
+            i64(-1),
+            desc(values),
+            desc(indices),
+        )
+    else:
+        op.python("mindtorch_v2.kernels.ordering:median_dim")
 
     @op.gradient(differentiable=(True, False))
     def _(grad_values, grad_indices):
@@ -295,7 +411,24 @@ def _median_dim_values(op):
 def _nanmedian_default(op, self):
     """The lower of the elements in the middle, of what is not NaN."""
     out = op.returns(empty([], self.dtype, self))
-    op.python("mindtorch_v2.kernels.ordering:nanmedian")
+    if all_of(
+        one_of(
+            self.dtype,
+            torch.float16,
+            torch.bfloat16,
+            torch.float32,
+            torch.float64,
+            torch.uint8,
+            torch.int8,
+            torch.int16,
+            torch.int32,
+            torch.int64,
+        ),
+        all_of(self.is_contiguous(), self.numel() > 0),
+    ):
+        op.launch("CPU", _libmindtorch_cpu["mt_ranked_of_all"], desc(self), i64(-2), desc(out))
+    else:
+        op.python("mindtorch_v2.kernels.ordering:nanmedian")
 
     @op.gradient
     def _(grad):
@@ -329,9 +462,56 @@ def _nanmedian_out(op):
 )
 def _nanmedian_dim(op, self, dim, keepdim):
     """The lower elements in the middle along a dimension, of what is not NaN, and where they are."""
-    _values, indices = op.returns()
-    op.python("mindtorch_v2.kernels.ordering:nanmedian_dim")
-    op.python("mindtorch_v2.kernels.ordering:reduced_fake", device="Meta")
+    op.check(
+        none_of(self.is_complex()),
+        message=f"nanmedian(): complex numbers have no order; got {self.dtype}",
+        error=NotImplementedError,
+    )
+    op.check(
+        any_of(all_of(-self.dim() <= dim, dim < self.dim()), all_of(self.dim() == 0, all_of(dim >= -1, dim <= 0))),
+        message=(
+            f"Dimension out of range (expected to be in range of [{-maximum(self.dim(), 1)}, "
+            f"{maximum(self.dim(), 1) - 1}], but got {dim})"
+        ),
+        error=IndexError,
+    )
+    op.check(
+        any_of(self.dim() == 0, self.size(dim) > 0),
+        message=f"nanmedian(): Expected reduction dim {dim % self.dim()} to have non-zero size.",
+        error=IndexError,
+    )
+    values, indices = op.returns(
+        empty(
+            self.shape
+            if self.dim() == 0
+            else self.shape[: dim % self.dim()] + [1] + self.shape[dim % self.dim() + 1 :]
+            if keepdim
+            else self.shape[: dim % self.dim()] + self.shape[dim % self.dim() + 1 :],
+            self.dtype,
+            self,
+        ),
+        empty(
+            self.shape
+            if self.dim() == 0
+            else self.shape[: dim % self.dim()] + [1] + self.shape[dim % self.dim() + 1 :]
+            if keepdim
+            else self.shape[: dim % self.dim()] + self.shape[dim % self.dim() + 1 :],
+            torch.int64,
+            self,
+        ),
+    )
+    if self.dim() > 0:
+        op.launch(
+            "CPU",
+            _libmindtorch_cpu["mt_ranked"],
+            desc(self),
+            i64(dim % self.dim()),
+            i64(-2),
+            desc(values),
+            desc(indices),
+        )
+    else:
+        op.python("mindtorch_v2.kernels.ordering:nanmedian_dim")
 
     @op.gradient(differentiable=(True, False))
     def _(grad_values, grad_indices):
@@ -543,10 +723,24 @@ def _isin_scalar_tensor_out(op):
     "side=None, Tensor? sorter=None) -> Tensor",
     device_check="ExactSame",
 )
-def _searchsorted_tensor(op):
+def _searchsorted_tensor(op, sorted_sequence, self, out_int32, right, side, sorter):
     """Where elements would stand in sorted sequences."""
-    op.python("mindtorch_v2.kernels.ordering:searchsorted")
-    op.python("mindtorch_v2.kernels.ordering:searchsorted_fake", device="Meta")
+    out = op.returns(empty(self.shape, torch.int32 if out_int32 else torch.int64, sorted_sequence))
+    if all_of(
+        one_of(sorted_sequence.dtype, torch.float32, torch.float64, torch.int32, torch.int64),
+        one_of(self.dtype, torch.float32, torch.float64, torch.int32, torch.int64),
+        side is None
+        and sorter is None
+        and sorted_sequence.dtype == self.dtype
+        and sorted_sequence.dim() == 1
+        and sorted_sequence.is_contiguous()
+        and self.is_contiguous(),
+    ):
+        op.launch(
+            "CPU", _libmindtorch_cpu["mt_search"], desc(sorted_sequence), desc(self), i64(1 if right else 0), desc(out)
+        )
+    else:
+        op.python("mindtorch_v2.kernels.ordering:searchsorted")
     op.not_differentiable()
 
 
@@ -583,10 +777,28 @@ def _searchsorted_scalar_out(op):
     op.not_implemented()
 
 
-@_lib.operator("bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor")
-def _bucketize_tensor(op):
+@_lib.operator(
+    "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+    device_check="ExactSame",
+)
+def _bucketize_tensor(op, self, boundaries, out_int32, right):
     """Between which boundaries each element is."""
-    op.python("mindtorch_v2.kernels.ordering:bucketize", device="any")
+    op.check(
+        boundaries.dim() == 1,
+        message=f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})",
+    )
+    out = op.returns(empty(self.shape, torch.int32 if out_int32 else torch.int64, self))
+    if all_of(
+        one_of(self.dtype, torch.float32, torch.float64, torch.int32, torch.int64),
+        one_of(boundaries.dtype, torch.float32, torch.float64, torch.int32, torch.int64),
+        all_of(boundaries.dtype == self.dtype, boundaries.is_contiguous(), self.is_contiguous()),
+    ):
+        op.launch(
+            "CPU", _libmindtorch_cpu["mt_search"], desc(boundaries), desc(self), i64(1 if right else 0), desc(out)
+        )
+    else:
+        op.python("mindtorch_v2.kernels.ordering:bucketize")
+    op.not_differentiable()
 
 
 @_lib.operator(

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import none_of
+from mindtorch_v2.library.definitions import all_of, broadcast_shapes, desc, empty, i64, none_of, one_of
+from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
     "_addmm_activation",
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 _lib = Library("aten", "FRAGMENT")
+_libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relative_to=__file__)
 
 
 @_lib.operator("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor")
@@ -215,10 +217,34 @@ def _addbmm_out(op):
     op.not_implemented()
 
 
-@_lib.operator("linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor")
-def _linalg_cross_default(op):
+@_lib.operator("linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor", device_check="ExactSame")
+def _linalg_cross_default(op, self, other, dim):
     """The cross products of vectors along a dimension."""
+    out = op.returns(empty(broadcast_shapes(self.shape, other.shape), self.dtype, self))
+    if all_of(
+        one_of(self.dtype, torch.float32, torch.float64),
+        one_of(other.dtype, torch.float32, torch.float64),
+        all_of(
+            self.shape == other.shape,
+            self.dtype == other.dtype,
+            self.dim() > 0,
+            all_of(-self.dim() <= dim, dim < self.dim()),
+            self.size(dim) == 3,
+            self.is_contiguous(),
+            other.is_contiguous(),
+        ),
+    ):
+        op.launch("CPU", _libmindtorch_cpu["mt_cross"], desc(self), desc(other), desc(out), i64(dim % self.dim()))
+    else:
+        op.python("mindtorch_v2.kernels.products:cross")
     op.python("mindtorch_v2.kernels.products:cross", device="any")
+
+    @op.gradient
+    def _(grad):
+        return {
+            self: torch.ops.aten.linalg_cross(other.conj(), grad, dim=dim),
+            other: torch.ops.aten.linalg_cross(grad, self.conj(), dim=dim),
+        }
 
 
 @_lib.operator(

@@ -77,7 +77,7 @@ def bilinear(op):
 @_lib.operator("one_hot(Tensor self, int num_classes=-1) -> Tensor")
 def one_hot(op):
     """1 at each index in a new last dimension, 0 elsewhere."""
-    op.python("mindtorch_v2.kernels.similarity:one_hot", device="any")
+    op.python("mindtorch_v2._core:one_hot", device="any")
 
 
 _pdist_forward = torch.ops.aten._pdist_forward

@@ -217,6 +217,10 @@ def _std_mean_dim(op):
 def _std_mean_correction(op):
     """The standard deviation and the mean."""
     op.python("mindtorch_v2.kernels.statistics:std_mean", device="any")
+    op.backward(
+        "mindtorch_v2.kernels.statistics:std_mean_backward",
+        setup_context="mindtorch_v2.kernels.statistics:std_mean_setup",
+    )
 
 
 @_lib.operator(
@@ -483,7 +487,7 @@ def corrcoef(op):
 )
 def _bincount_default(op):
     """How often each number from 0 on is there, or the sum of its weights."""
-    op.python("mindtorch_v2.kernels.statistics:bincount")
+    op.python("mindtorch_v2._core:bincount")
     op.python("mindtorch_v2.kernels.ordering:data_dependent", device="Meta")
     op.not_differentiable()
 

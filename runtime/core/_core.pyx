@@ -13,7 +13,7 @@ cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 include "cpython_glue.pxi"
 include "hooks.pxi"
@@ -64,6 +64,7 @@ include "launch_by_name.pxi"
 include "memory_formats.pxi"
 include "joining.pxi"
 include "elements.pxi"
+include "picking.pxi"
 include "creation.pxi"
 include "plan_program.pxi"
 include "plan_numbers.pxi"

@@ -7,12 +7,14 @@ cdef enum:
 cdef class ConversionMethod(overridable):
     """As `overridable`; of a plain tensor and one argument (with ``copy=``), or a method's own dtype, what is wanted is settled here."""
     cdef dtype target              # of ``x.double()``; None: the argument says what is wanted
+    cdef device place              # of ``x.cpu()``
     cdef bint takes_tensors        # alone, as ``x.type_as(y)``
 
-    def __init__(self, function not None, target=None, bint takes_tensors=False):
+    def __init__(self, function not None, target=None, bint takes_tensors=False, place=None):
         overridable.__init__(self, function)
         self.vectorcall, self.takes_tensors = <vectorcallfunc>call_conversion, takes_tensors
         self.target = <dtype?>target if target is not None else None
+        self.place = <device?>place if place is not None else None
 
 
 cdef ConversionMethod _conversion_probe = ConversionMethod.__new__(ConversionMethod)
@@ -25,18 +27,19 @@ cdef tuple COPY_NAME = (sys.intern("copy"),)
 cdef PyObject* call_conversion(PyObject* method, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:
     cdef Py_ssize_t n = PyVectorcall_NARGS(nargsf)
     cdef dtype target = (<ConversionMethod>method).target
+    cdef device place = (<ConversionMethod>method).place
     cdef PyObject* wanted = NULL
     cdef device where
     cdef Tensor t
     cdef PyObject* given_names = kwnames
     cdef bint copy = False
-    if n > 1 and target is None:
+    if n > 1 and target is None and place is None:
         wanted = args[1]
         if kwnames != NULL and not (<ConversionMethod>method).takes_tensors and PyTuple_GET_SIZE(<object>kwnames) == 1 and PyBool_Check(<object>args[2]) \
                 and <object>kwnames == COPY_NAME and n == 2:
             copy = <object>args[2] is True
             kwnames = NULL
-    if kwnames != NULL or n != (2 if target is None else 1) or not is_tensor(args[0]) or is_overridden(<Tensor>args[0]) \
+    if kwnames != NULL or n != (2 if target is None and place is None else 1) or not is_tensor(args[0]) or is_overridden(<Tensor>args[0]) \
             or wanted != NULL and not (is_like_any(wanted) or not (<ConversionMethod>method).takes_tensors and says_where(wanted)):
         if n > 1 and attributes_watched and is_tensor(args[1]) and is_overridden(<Tensor>args[1]):
             return ask_overrides(method, args, nargsf, given_names)
@@ -47,6 +50,8 @@ cdef PyObject* call_conversion(PyObject* method, PyObject** args, size_t nargsf,
         target = <dtype>wanted
     elif wanted != NULL and is_tensor(wanted):
         target, where = (<Tensor>wanted).dt, (<Tensor>wanted).dev
+    elif place is not None:
+        where = t.dev if place.type_code == t.dev.type_code else place
     elif wanted != NULL:
         where = named_device(<object>wanted)
         if where.type_code == t.dev.type_code and (where.index_code < 0 or where.index_code == t.dev.index_code):

@@ -48,6 +48,7 @@ cdef class Hooks:
     cdef public object set_storage_item      # (storage, index, value)
     cdef public object legacy_tensor         # (cls, *args, **kwargs): the constructor Tensor(...)
     cdef public object python_kernel         # ("module:name"): one of the package kernels, of calls that the core leaves to it
+    cdef public object strided               # torch.strided
     cdef public object tolist                # (tensor)
     cdef public object numpy                 # (tensor, force)
     cdef public object new_tensor            # (tensor, data, dtype, device, requires_grad)

@@ -197,6 +197,11 @@ cdef class Tensor:
         return self
 
     @property
+    def layout(self):
+        """How the elements are kept: ``torch.strided``, as of all tensors here, or what a wrapper's class says."""
+        return hook.strided
+
+    @property
     def is_leaf(self):
         return current_grad_fn(self) is None
 
@@ -482,7 +487,7 @@ cdef class Tensor:
     def __setitem__(self, index, value):
         if is_overridden(self):
             hook.overridden_attribute(Tensor.__setitem__, self, index, value)
-        else:
+        elif not set_plainly(self, index, value):
             hook.setitem(self, index, value)
 
     def __delitem__(self, index):

@@ -166,6 +166,30 @@ def unsqueezed(Tensor self not None, int64_t dim):
     return strided(self, self.nd + 1, sizes, strides, self.offset)
 
 
+def diagonal(Tensor self not None, int64_t offset=0, int64_t dim1=0, int64_t dim2=1):
+    """The elements whose places in two dimensions differ by `offset`, as a last dimension."""
+    cdef int64_t sizes[MAX_DIMS]
+    cdef int64_t strides[MAX_DIMS]
+    cdef int64_t start = self.offset, count = 0
+    cdef int i, at = 0, first = counted_dim(dim1, self.nd), second = counted_dim(dim2, self.nd)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    if offset >= 0 and offset < self.sizes[second]:
+        count = min(self.sizes[first], self.sizes[second] - offset)
+        start += offset * self.strides[second] if count > 0 else 0
+    elif offset < 0 and offset > -self.sizes[first]:
+        count = min(self.sizes[first] + offset, self.sizes[second])
+        start -= offset * self.strides[first] if count > 0 else 0
+    for i in range(self.nd):
+        if i != first and i != second:
+            sizes[at], strides[at] = self.sizes[i], self.strides[i]
+            at += 1
+    sizes[at] = count
+    if mt_advance(self.strides[first], 1, self.strides[second], &strides[at]):
+        raise RuntimeError("diagonal: the sum of two strides needs more than 64 bits")
+    return strided(self, at + 1, sizes, strides, start)
+
+
 # ---------------------------------------------------------------- other shapes of the same elements
 cdef int infer_size(int nd, int64_t* sizes, int64_t numel) except -1:
     """Works out the -1 in a shape, if there is one, from the number of elements. Raises where a shape does not fit it."""

@@ -19,7 +19,7 @@ from ._numbers import PYTHON_TYPES
 from ._ops import ops
 from ._shared_memory import is_shared, share_memory_
 from ._storages import bytes_for
-from ._type_info import channels_last, channels_last_3d, contiguous_format, layout, memory_format, strided
+from ._type_info import channels_last, channels_last_3d, contiguous_format, memory_format, strided
 from .backends._new_memory import resize_ as resize_in_place
 from .backends._pinned import is_pinned, pin_memory
 from .overrides import overridable_property
@@ -361,14 +361,9 @@ _DTYPES_OF_METHODS = {
 _CONVERSIONS: dict[str, Any] = {
     "to": (),
     "type_as": (None, True),
+    "cpu": (None, False, _core.device("cpu")),
     **{name: (_core.dtypes[target],) for name, target in _DTYPES_OF_METHODS.items()},
 }
-
-
-def layout_of(self: Tensor) -> layout:
-    """How the elements are kept: ``torch.strided``, as of all tensors here, or what a wrapper's class says."""
-    answer = _core.hooks.asked_attribute(self, "layout", (), {}) if _core.asked(self) else NotImplemented
-    return strided if answer is NotImplemented else answer
 
 
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
@@ -392,7 +387,6 @@ _METHODS: dict[str, Any] = {
     "resize_as_": resize_as_,
     "set_": set_,
     "split": split,
-    "layout": overridable_property("layout", layout_of),
     "T": overridable_property("T", transposed),
     "mT": overridable_property("mT", matrix_transposed),
     "H": overridable_property("H", hermitian),
@@ -410,4 +404,4 @@ for _name, _method in _METHODS.items():
         _method = own(_method, *_CONVERSIONS.get(_name, ()))
     _core.install_method(_name, _method)
 
-_core.hooks.fill(numpy=numpy, tolist=tolist, new_tensor=new_tensor)
+_core.hooks.fill(strided=strided, numpy=numpy, tolist=tolist, new_tensor=new_tensor)

@@ -69,30 +69,56 @@ def _refuse(name: str, given: Any) -> NoReturn:
 _DEFAULT: Any = object()  # None is no dtype
 
 
-class finfo:  # noqa: N801 - PyTorch's name
+class _Limits:
+    """Limits of a dtype, which nobody changes: those of one dtype are one object, made when first asked for."""
+
+    __slots__ = ("bits", "dtype")
+    bits: int
+    dtype: str
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"attribute '{name}' of 'torch.{type(self).__name__}' objects is not writable")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (_core.dtypes[self.dtype],)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+
+def _made(kind: Any, **values: Any) -> Any:
+    limits = object.__new__(kind)
+    for name, value in values.items():
+        object.__setattr__(limits, name, value)
+    return limits
+
+
+_FINFOS: dict[Any, Any] = {}
+_IINFOS: dict[Any, Any] = {}
+
+
+class finfo(_Limits):  # noqa: N801 - PyTorch's name
     """The limits of a floating-point dtype, the default one unless given; of a complex one those of its parts.
 
     ``eps`` is the distance from 1 to the next number, ``tiny`` the least number with all digits, ``smallest_normal``
     the same, ``resolution`` the unit of the decimal digits that all numbers have. Raises TypeError for integers.
     """
 
-    __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
+    __slots__ = ("eps", "max", "min", "resolution", "smallest_normal", "tiny")
+    eps: float
+    max: float
+    min: float
+    resolution: float
+    smallest_normal: float
+    tiny: float
 
-    def __init__(self, type: DType = _DEFAULT) -> None:
+    def __new__(cls, type: DType = _DEFAULT) -> finfo:
         given = _core.get_default_dtype() if type is _DEFAULT else type
-        if not isinstance(given, DType):
-            _refuse("finfo", given)
-        name = str(given.to_real()).removeprefix("torch.")
-        if name not in _FLOATS:
-            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{given}'")
-        digits, least, largest = _FLOATS[name]
-        self.dtype = name
-        self.bits = 8 * _core.dtypes[name].itemsize
-        self.eps = _EPSILONS.get(name, 2.0**-digits)
-        self.max = _LARGEST.get(name, (2.0 - 2.0**-digits) * 2.0**largest)
-        self.min = -self.max
-        self.tiny = self.smallest_normal = 2.0**least
-        self.resolution = _RESOLUTIONS.get(name, 1.0)
+        found: finfo = _FINFOS.get(given) or _FINFOS.setdefault(given, _floating_limits(given))
+        return found
 
     def __repr__(self) -> str:
         shown = {
@@ -100,33 +126,53 @@ class finfo:  # noqa: N801 - PyTorch's name
         }
         return f"finfo({', '.join(f'{name}={value}' for name, value in shown.items())}, dtype={self.dtype})"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, finfo) and self.dtype == other.dtype
 
-    def __hash__(self) -> int:
-        return hash(self.dtype)
+def _floating_limits(given: Any) -> Any:
+    if not isinstance(given, DType):
+        _refuse("finfo", given)
+    name = str(given.to_real()).removeprefix("torch.")
+    if name not in _FLOATS:
+        raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{given}'")
+    digits, least, largest = _FLOATS[name]
+    most = _LARGEST.get(name, (2.0 - 2.0**-digits) * 2.0**largest)
+    return _made(
+        finfo,
+        dtype=name,
+        bits=8 * _core.dtypes[name].itemsize,
+        eps=_EPSILONS.get(name, 2.0**-digits),
+        max=most,
+        min=-most,
+        tiny=2.0**least,
+        smallest_normal=2.0**least,
+        resolution=_RESOLUTIONS.get(name, 1.0),
+    )
 
 
-class iinfo:  # noqa: N801 - PyTorch's name
+class iinfo(_Limits):  # noqa: N801 - PyTorch's name
     """The limits of a dtype of integers: ``bits``, ``min`` and ``max``. Raises TypeError for other dtypes."""
 
-    __slots__ = ("bits", "dtype", "max", "min")
+    __slots__ = ("max", "min")
+    max: int
+    min: int
 
-    def __init__(self, type: DType) -> None:
-        if not isinstance(type, DType):
-            _refuse("iinfo", type)
-        if type.is_floating_point or type.is_complex or type is _core.dtypes["bool"]:
-            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
-        self.dtype = str(type).removeprefix("torch.")
-        self.bits = 8 * type.itemsize
-        self.min = -(1 << self.bits - 1) if type.is_signed else 0
-        self.max = (1 << self.bits - type.is_signed) - 1
+    def __new__(cls, type: DType) -> iinfo:
+        found: iinfo = _IINFOS.get(type) or _IINFOS.setdefault(type, _whole_limits(type))
+        return found
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, iinfo) and self.dtype == other.dtype
 
-    def __hash__(self) -> int:
-        return hash(self.dtype)
+def _whole_limits(given: Any) -> Any:
+    if not isinstance(given, DType):
+        _refuse("iinfo", given)
+    if given.is_floating_point or given.is_complex or given is _core.dtypes["bool"]:
+        raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{given}'")
+    bits = 8 * given.itemsize
+    return _made(
+        iinfo,
+        dtype=str(given).removeprefix("torch."),
+        bits=bits,
+        min=-(1 << bits - 1) if given.is_signed else 0,
+        max=(1 << bits - given.is_signed) - 1,
+    )

@@ -1,5 +1,5 @@
-// Order along a dimension: all elements, or the first few, and where they were. Elements become unsigned integers that are in the
-// same order, NaN above all numbers; equal ones keep their order.
+// Order along a dimension: all elements, the first few, or the one of a rank, and where they were. Elements become unsigned integers
+// that are in the same order, NaN above all numbers; equal ones keep their order.
 #include <algorithm>
 #include <memory>
 #include <new>
@@ -145,6 +145,65 @@ int most_frequent(const Lines& lines, int32_t dtype, int64_t first, int64_t last
   return MT_OK;
 }
 
+// ---------------------------------------------------------------- one place of the order
+constexpr int64_t kMiddle = -1;         // the lower of the elements in the middle; NaN where there is one
+constexpr int64_t kMiddleNumber = -2;   // of what is not NaN
+
+// The place of the element of a rank, from 0 on, among n; of equal ones the first stands before the others.
+template <class T, class K>
+int64_t place_of(const T* read, Item<K>* items, int64_t n, int64_t rank) {
+  int64_t missing = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    items[i] = {key_of<K>(read[i]), K(i)};
+    if constexpr (std::is_floating_point_v<T>) missing += read[i] != read[i];
+  }
+  if (rank == kMiddle) rank = missing > 0 ? n - missing : (n - 1) / 2;
+  if (rank == kMiddleNumber) rank = std::max(n - missing - 1, int64_t(0)) / 2;
+  std::nth_element(items, items + rank, items + n);
+  return int64_t(items[rank].place);
+}
+
+// Of each line the element of a rank, and its place, which may be left out.
+template <class T, class K>
+int ranked(const Lines& lines, int32_t dtype, int64_t rank, int64_t first, int64_t last) {
+  const int64_t n = lines.length, step = lines.self->strides[lines.dim], size = lines.self->itemsize;
+  const CastFn cast = cast_fn(dtype, lines.self->dtype);
+  std::unique_ptr<T[]> read(new (std::nothrow) T[size_t(n)]);
+  std::unique_ptr<Item<K>[]> items(new (std::nothrow) Item<K>[size_t(n)]);
+  if (!read || !items) return MT_ERROR_MEMORY;
+  Pace pace;
+  for (; first < last; ++first) {
+    const char* from = static_cast<const char*>(lines.self->data) + lines.offset(lines.self, first) * size;
+    cast(read.get(), 1, from, step, n);
+    const int64_t at = place_of<T, K>(read.get(), items.get(), n, rank);
+    std::memcpy(static_cast<char*>(lines.values->data) + first * size, from + at * step * size, size_t(size));
+    if (lines.places != nullptr) static_cast<int64_t*>(lines.places->data)[first] = at;
+    if (pace.stops(n * 8)) return MT_ERROR_INTERRUPTED;
+  }
+  return MT_OK;
+}
+
+int ranked(const Lines& lines, int64_t rank) {
+  const auto run = [&](int32_t dtype, auto like, auto key) {
+    return parallel(numel(lines.values), rows_grain(lines.length, 16), [&](int64_t first, int64_t last) -> int {
+      return ranked<decltype(like), decltype(key)>(lines, dtype, rank, first, last);
+    });
+  };
+  const bool few = lines.length <= int64_t(UINT32_MAX);
+  switch (lines.self->dtype) {
+    case MT_F32:
+    case MT_F16:
+    case MT_BF16:
+      return few ? run(MT_F32, float(), uint32_t()) : run(MT_F64, double(), uint64_t());
+    case MT_F64:
+      return run(MT_F64, double(), uint64_t());
+    case MT_U64:
+      return run(MT_U64, uint64_t(), uint64_t());
+    default:
+      return compute_dtype(lines.self->dtype) == MT_I64 ? run(MT_I64, int64_t(), uint64_t()) : int(MT_ERROR_DTYPE);
+  }
+}
+
 }  // namespace
 }  // namespace mt
 
@@ -204,4 +263,25 @@ MT_EXPORT int mt_order(const mt_tensor* self, int64_t dim, int64_t descending, c
       if (mt::compute_dtype(self->dtype) < 0) return MT_ERROR_DTYPE;
       return few ? run(MT_I32, int32_t(), uint32_t()) : int(MT_ERROR_SHAPE);
   }
+}
+
+// Of each line of `self` along `dim` the element of a rank, from 0 on, or kMiddle or kMiddleNumber, and its place. The outputs, in
+// which the dimension may be left out, are contiguous.
+MT_EXPORT int mt_ranked(const mt_tensor* self, int64_t dim, int64_t rank, const mt_tensor* values, const mt_tensor* places) {
+  if (!mt::same_shape(values, places) || dim < 0 || dim >= self->ndim || self->shape[dim] == 0) return MT_ERROR_SHAPE;
+  if (!mt::is_contiguous(values) || !mt::is_contiguous(places)) return MT_ERROR_SHAPE;
+  if (mt::numel(values) * self->shape[dim] != mt::numel(self)) return MT_ERROR_SHAPE;
+  if (values->dtype != self->dtype || places->dtype != MT_I64) return MT_ERROR_DTYPE;
+  if (rank < mt::kMiddleNumber || rank >= self->shape[dim]) return MT_ERROR_INDEX;
+  return mt::ranked({self, values, places, dim, self->shape[dim], 1, false}, rank);
+}
+
+// The same of all elements, which are contiguous.
+MT_EXPORT int mt_ranked_of_all(const mt_tensor* self, int64_t rank, const mt_tensor* value) {
+  const int64_t n = mt::numel(self), step = 1;
+  if (!mt::is_contiguous(self) || mt::numel(value) != 1 || n == 0) return MT_ERROR_SHAPE;
+  if (value->dtype != self->dtype) return MT_ERROR_DTYPE;
+  if (rank < mt::kMiddleNumber || rank >= n) return MT_ERROR_INDEX;
+  const mt_tensor flat{self->data, 1, &n, &step, self->dtype, self->itemsize};
+  return mt::ranked({&flat, value, nullptr, 0, n, 1, false}, rank);
 }

@@ -15,6 +15,25 @@ MT_INLINE void add(T& to, T value) {
   }
 }
 
+// An index for the slices of a dimension as one for each element of `source`, which is as large as self in the others.
+struct Spread {
+  mt_tensor index;
+  int64_t strides[kMaxDims] = {};
+  int status = MT_ERROR_SHAPE;
+
+  Spread(const mt_tensor* self, int64_t dim, const mt_tensor* slices, const mt_tensor* source) : index(*slices) {
+    const int64_t n = source->ndim;
+    if (n < 1 || n > kMaxDims || self->ndim != n || dim < 0 || dim >= n || slices->ndim != 1 || slices->shape[0] != source->shape[dim]) return;
+    for (int64_t d = 0; d < n; ++d)
+      if (d != dim && self->shape[d] != source->shape[d]) return;
+    strides[dim] = slices->strides[0];
+    index.ndim = n;
+    index.shape = source->shape;
+    index.strides = strides;
+    status = MT_OK;
+  }
+};
+
 }  // namespace
 }  // namespace mt
 
@@ -73,4 +92,16 @@ MT_EXPORT int mt_scatter_add(const mt_tensor* self, int64_t dim, const mt_tensor
     default:
       return MT_ERROR_DTYPE;
   }
+}
+
+// Slices of self = those of source.
+MT_EXPORT int mt_slices_copy(const mt_tensor* self, int64_t dim, const mt_tensor* index, const mt_tensor* source) {
+  const mt::Spread spread(self, dim, index, source);
+  return spread.status ? spread.status : mt_scatter(self, dim, &spread.index, source);
+}
+
+// Slices of self += those of source; see `mt_scatter_add`.
+MT_EXPORT int mt_slices_add(const mt_tensor* self, int64_t dim, const mt_tensor* index, const mt_tensor* source) {
+  const mt::Spread spread(self, dim, index, source);
+  return spread.status ? spread.status : mt_scatter_add(self, dim, &spread.index, source);
 }

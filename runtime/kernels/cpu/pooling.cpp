@@ -1,7 +1,9 @@
-// The largest element of each window of an image, and where it is.
+// The largest element of each window of an image, and where it is; the means of windows.
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
+#include <memory>
+#include <new>
 #include <type_traits>
 
 #include "half.h"
@@ -181,6 +183,83 @@ int add_at(const mt_tensor* grad, const mt_tensor* indices, const mt_tensor* out
   });
 }
 
+int max_pool_of(Windows& w, const mt_tensor* input, const mt_tensor* out, int64_t* indices) {
+  w.find_alike();
+  switch (input->dtype) {
+    case MT_F32:
+      return max_pool<float>(w, input, out, indices);
+    case MT_F64:
+      return max_pool<double>(w, input, out, indices);
+    case MT_F16:
+      return max_pool<Float16>(w, input, out, indices);
+    case MT_BF16:
+      return max_pool<BFloat16>(w, input, out, indices);
+    case MT_I64:
+      return max_pool<int64_t>(w, input, out, indices);
+    case MT_I32:
+      return max_pool<int32_t>(w, input, out, indices);
+    case MT_I16:
+      return max_pool<int16_t>(w, input, out, indices);
+    case MT_I8:
+      return max_pool<int8_t>(w, input, out, indices);
+    case MT_U8:
+      return max_pool<uint8_t>(w, input, out, indices);
+    default:
+      return MT_ERROR_DTYPE;
+  }
+}
+
+// Windows along a dimension of a plane.
+struct Span {
+  int64_t size, places, kernel, stride, padding, dilation;
+
+  bool valid() const { return places > 0 && kernel > 0 && stride > 0 && dilation > 0 && padding >= 0; }
+  int64_t start(int64_t at) const { return at * stride - padding; }
+  // Where each begins and ends within the plane; whether none is empty.
+  bool find_ends(int64_t* ends) const {
+    for (int64_t at = 0; at < places; ++at) {
+      const int64_t first = start(at);
+      ends[2 * at] = first >= 0 ? first : first + (dilation - 1 - first) / dilation * dilation;
+      ends[2 * at + 1] = std::min(first + (kernel - 1) * dilation + 1, size);
+      if (ends[2 * at] >= ends[2 * at + 1]) return false;
+    }
+    return true;
+  }
+};
+
+// Of planes `out` is as `input`, but for the last two dimensions.
+bool has_planes(const mt_tensor* input, const mt_tensor* out) {
+  if (input->ndim < 2 || out->ndim != input->ndim || !is_contiguous(input) || !is_contiguous(out)) return false;
+  for (int64_t d = 0; d < input->ndim - 2; ++d)
+    if (input->shape[d] != out->shape[d]) return false;
+  return numel(out) > 0;
+}
+
+template <class T>
+int mean_pool(const Span& high, const Span& wide, const mt_tensor* input, const mt_tensor* out, bool padded, int64_t divisor) {
+  const int64_t rows = numel(out) / wide.places;
+  return parallel(rows, rows_grain(wide.places, high.kernel * wide.kernel), [&](int64_t first, int64_t last) -> int {
+    Pace pace;
+    for (; first < last; ++first) {
+      const T* plane = static_cast<const T*>(input->data) + first / high.places * high.size * wide.size;
+      T* to = static_cast<T*>(out->data) + first * wide.places;
+      const int64_t top = high.start(first % high.places), below = std::min(top + high.kernel, high.size + high.padding);
+      const int64_t y0 = std::max(top, int64_t(0)), y1 = std::min(below, high.size);
+      for (int64_t at = 0; at < wide.places; ++at) {
+        const int64_t left = wide.start(at), behind = std::min(left + wide.kernel, wide.size + wide.padding);
+        const int64_t x0 = std::max(left, int64_t(0)), x1 = std::min(behind, wide.size);
+        const int64_t count = divisor != 0 ? divisor : padded ? (below - top) * (behind - left) : (y1 - y0) * (x1 - x0);
+        T sum(0);
+        for (int64_t y = y0; y < y1; ++y)
+          for (int64_t x = x0; x < x1; ++x) sum += plane[y * wide.size + x];
+        to[at] = y0 < y1 && x0 < x1 ? sum / T(count) : T(0);
+      }
+      if (pace.stops(wide.places * high.kernel * wide.kernel)) return MT_ERROR_INTERRUPTED;
+    }
+    return MT_OK;
+  });
+}
+
 }  // namespace
 }  // namespace mt
 
@@ -204,29 +283,38 @@ MT_EXPORT int mt_max_pool(const mt_tensor* input, const mt_tensor* out, int64_t*
       if (w.ends[d][2 * i] < 0 || w.ends[d][2 * i] >= w.ends[d][2 * i + 1] || w.ends[d][2 * i + 1] > w.size[d])
         return MT_ERROR_INDEX;
   }
-  w.find_alike();
-  switch (input->dtype) {
-    case MT_F32:
-      return mt::max_pool<float>(w, input, out, indices);
-    case MT_F64:
-      return mt::max_pool<double>(w, input, out, indices);
-    case MT_F16:
-      return mt::max_pool<mt::Float16>(w, input, out, indices);
-    case MT_BF16:
-      return mt::max_pool<mt::BFloat16>(w, input, out, indices);
-    case MT_I64:
-      return mt::max_pool<int64_t>(w, input, out, indices);
-    case MT_I32:
-      return mt::max_pool<int32_t>(w, input, out, indices);
-    case MT_I16:
-      return mt::max_pool<int16_t>(w, input, out, indices);
-    case MT_I8:
-      return mt::max_pool<int8_t>(w, input, out, indices);
-    case MT_U8:
-      return mt::max_pool<uint8_t>(w, input, out, indices);
-    default:
-      return MT_ERROR_DTYPE;
-  }
+  return mt::max_pool_of(w, input, out, indices);
+}
+
+// The same of the last two dimensions of images, of windows told by their numbers. The image and the outputs are contiguous.
+MT_EXPORT int mt_max_pool2d(const mt_tensor* input, const mt_tensor* out, int64_t* indices, int64_t kernel0, int64_t kernel1, int64_t stride0,
+                            int64_t stride1, int64_t padding0, int64_t padding1, int64_t dilation0, int64_t dilation1) {
+  if (!mt::has_planes(input, out)) return MT_ERROR_SHAPE;
+  if (out->dtype != input->dtype) return MT_ERROR_DTYPE;
+  const int64_t *size = input->shape + input->ndim - 2, *places = out->shape + out->ndim - 2;
+  const mt::Span high{size[0], places[0], kernel0, stride0, padding0, dilation0}, wide{size[1], places[1], kernel1, stride1, padding1, dilation1};
+  if (!high.valid() || !wide.valid()) return MT_ERROR_SHAPE;
+  const std::unique_ptr<int64_t[]> ends(new (std::nothrow) int64_t[size_t(2 * (1 + places[0] + places[1]))]);
+  if (!ends) return MT_ERROR_MEMORY;
+  ends[0] = 0;
+  ends[1] = 1;
+  int64_t *rows = ends.get() + 2, *columns = rows + 2 * places[0];
+  if (!high.find_ends(rows) || !wide.find_ends(columns)) return MT_ERROR_INDEX;
+  mt::Windows w{{ends.get(), rows, columns}, {1, dilation0, dilation1}, {1, size[0], size[1]}, {1, places[0], places[1]}, 0, 0, 1};
+  return mt::max_pool_of(w, input, out, indices);
+}
+
+// The means of those windows, without gaps, of float32 or float64: the sums by how many elements a window has, with those of the padding
+// if `padded`, or by `divisor`, where that is not 0.
+MT_EXPORT int mt_avg_pool2d(const mt_tensor* input, const mt_tensor* out, int64_t kernel0, int64_t kernel1, int64_t stride0, int64_t stride1,
+                            int64_t padding0, int64_t padding1, int64_t padded, int64_t divisor) {
+  if (!mt::has_planes(input, out)) return MT_ERROR_SHAPE;
+  if (out->dtype != input->dtype) return MT_ERROR_DTYPE;
+  const int64_t *size = input->shape + input->ndim - 2, *places = out->shape + out->ndim - 2;
+  const mt::Span high{size[0], places[0], kernel0, stride0, padding0, 1}, wide{size[1], places[1], kernel1, stride1, padding1, 1};
+  if (!high.valid() || !wide.valid()) return MT_ERROR_SHAPE;
+  if (input->dtype == MT_F32) return mt::mean_pool<float>(high, wide, input, out, padded != 0, divisor);
+  return input->dtype == MT_F64 ? mt::mean_pool<double>(high, wide, input, out, padded != 0, divisor) : int(MT_ERROR_DTYPE);
 }
 
 // out[p, indices[p, i]] += grad[p, i]; all are matrices, contiguous, of float32, float64 or int64.

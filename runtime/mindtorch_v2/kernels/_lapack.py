@@ -64,7 +64,7 @@ def check_floating(name: str, tensor: Tensor, called: str = "A") -> None:
 
 def check_info(name: str, info: Tensor, reason: str) -> None:
     """Raises LinAlgError for the first matrix for which LAPACK reports a fault; ``{}`` in the reason is its number."""
-    if info.is_meta or not info.numel():
+    if info.is_meta or not info.numel() or not info.any().item():
         return
     codes = as_array(info.cpu()).reshape(-1)
     bad = codes.nonzero()[0]

@@ -157,23 +157,6 @@ def repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None, *, out
 
 
 # ---------------------------------------------------------------- diagonals and triangles
-def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A view of the elements whose places in two dimensions differ by ``offset``, as a last dimension."""
-    first, second = wrap_dim(dim1, self.dim()), wrap_dim(dim2, self.dim())
-    if first == second:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    rows, columns = self.shape[first], self.shape[second]
-    strides = self.stride()
-    count = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
-    start = self.storage_offset()
-    if count:
-        start += offset * strides[second] if offset >= 0 else -offset * strides[first]
-    kept = [d for d in range(self.dim()) if d not in (first, second)]
-    shape = (*(self.shape[d] for d in kept), count)
-    steps = (*(strides[d] for d in kept), strides[first] + strides[second])
-    return _core.as_strided(self, shape, steps, start)
-
-
 def diagonal_backward(grad_output: Tensor, input_sizes: Sequence[int], offset: int, dim1: int, dim2: int) -> Tensor:
     """Zeros of a size, with ``grad_output`` in a diagonal."""
     result: Tensor = grad_output.new_zeros(input_sizes)

@@ -25,6 +25,7 @@ from ._lapack import (
     function,
     reduced_to,
 )
+from ._lu import factors, is_small
 
 _DTYPES = _core.dtypes
 _I32, _I64 = _DTYPES["int32"], _DTYPES["int64"]
@@ -196,6 +197,13 @@ def _check_lu(name: str, A: Tensor, pivot: bool) -> None:
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """L and U in one matrix, the row that each row was exchanged with (from 1 on), and the first 0 in U's diagonal."""
     _check_lu("torch.linalg.lu_factor_ex", A, pivot)
+    both, pivots, info = factors(A) if is_small(A) else _factors(A)
+    if check_errors:
+        check_info("torch.linalg.lu_factor_ex", info, "U[{0},{0}] is zero, and using it to solve would divide by it.")
+    return both, pivots, info
+
+
+def _factors(A: Tensor) -> list[Tensor]:
     size = rank_of(A)
 
     def call(matrix: Any) -> Sequence[Any]:
@@ -205,10 +213,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
         return both, pivots + 1, info
 
     outputs = [(tuple(A.shape[-2:]), A.dtype), ((size,), _I32), ((), _I32)]
-    both, pivots, info = batched(call, [A], [2], outputs)
-    if check_errors:
-        check_info("torch.linalg.lu_factor_ex", info, "U[{0},{0}] is zero, and using it to solve would divide by it.")
-    return both, pivots, info
+    return batched(call, [A], [2], outputs)
 
 
 def lu_factor_ex_fake(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, ...]:

@@ -172,7 +172,8 @@ def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     picked = _Picked(self, _keys(self, indices))
     given = tuple(values.shape)
     if values.numel() == 1 and not accumulate and _is_one_mask(indices):
-        given = ()  # as a number for `masked_fill`
+        given = ()  # as a number for `masked_fill`, which may be of another dtype
+        values = values.to(self.dtype) if self.dtype.is_complex or not values.dtype.is_complex else values
     if not _fits(given, picked.shape):
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "

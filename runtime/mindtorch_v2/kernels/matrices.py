@@ -22,6 +22,8 @@ from ._lapack import (
     real_dtype,
     tied,
 )
+from ._lu import determinants, is_small, logarithms
+from .decompositions import lu_factor_ex
 from .reduction import wrap_dim
 from .solving import threshold_of, tolerances_of
 
@@ -36,13 +38,16 @@ _SINGULAR = (
 # ---------------------------------------------------------------- determinants
 def det_all(A: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The determinants, the factors and the pivots."""
-    found = det_fake(A)
-    both, pivots, _ = ops.aten.linalg_lu_factor_ex(A)
+    check_square("linalg.det", A)
+    check_floating("linalg.det", A)
+    both, pivots, _ = lu_factor_ex(A)
+    if is_small(A):
+        return determinants(both, pivots), both, pivots
     import numpy as np
 
     diagonal = np.diagonal(as_array(both), axis1=-2, axis2=-1)
     sign = _exchanges(pivots)
-    return as_tensor(diagonal.prod(-1) * sign, found[0].dtype), both, pivots
+    return as_tensor(diagonal.prod(-1) * sign, A.dtype), both, pivots
 
 
 def _exchanges(pivots: Tensor) -> Any:
@@ -102,14 +107,17 @@ def slogdet_all(A: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The signs of determinants and the logarithms of their magnitudes, the factors and the pivots."""
     import numpy as np
 
-    found = slogdet_fake(A)
-    both, pivots, _ = ops.aten.linalg_lu_factor_ex(A)
+    check_square("linalg.slogdet", A)
+    check_floating("linalg.slogdet", A)
+    both, pivots, _ = lu_factor_ex(A)
+    if is_small(A):
+        return *logarithms(both, pivots), both, pivots
     diagonal = np.diagonal(as_array(both), axis1=-2, axis2=-1)
     sizes = np.abs(diagonal)
     with np.errstate(divide="ignore", invalid="ignore"):
         signs = np.where(sizes == 0, 0, diagonal / np.where(sizes == 0, 1, sizes)).prod(-1) * _exchanges(pivots)
         logs = np.log(sizes).sum(-1)
-    return as_tensor(signs, A.dtype), as_tensor(logs, found[1].dtype), both, pivots
+    return as_tensor(signs, A.dtype), as_tensor(logs, real_dtype(A.dtype)), both, pivots
 
 
 def slogdet_fake(A: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

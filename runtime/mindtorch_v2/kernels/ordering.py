@@ -185,11 +185,6 @@ def _middle_of(name: str, self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor
     return _chosen(self, order, d, at, keepdim)
 
 
-def pair_fake(self: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """What is chosen along a dimension, and where."""
-    return reduced_fake(self, dim, keepdim)
-
-
 def reduced_fake(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """Values and places with a dimension reduced."""
     d = wrap_dim(dim, self.dim())
@@ -404,11 +399,6 @@ def _check_search(sequence: Tensor, values: Tensor, right: bool, side: str | Non
                 f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype}"
             )
     return right
-
-
-def searchsorted_fake(sorted_sequence: Tensor, self: Tensor, *, out_int32: bool = False, **options: Any) -> Tensor:
-    """Places of all elements."""
-    return _core.alloc(self.shape, _I32 if out_int32 else _I64, self.device)
 
 
 def searchsorted_scalar(sorted_sequence: Tensor, self: Any, **options: Any) -> Tensor:

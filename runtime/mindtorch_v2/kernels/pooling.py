@@ -17,6 +17,8 @@ from ._taps import adaptive_ends, adaptive_windows, resampled, window_ends, wind
 from .reduction import written
 
 _I64, _F32, _F64, _BOOL = (_core.dtypes[name] for name in ("int64", "float32", "float64", "bool"))
+_REAL = (_F32, _F64)
+_FEW = 1 << 16  # elements times a window's, which are summed window by window: to settle how to share sums takes longer
 Numbers = Sequence[int]
 _WORDS = {1: "one int", 2: "two ints", 3: "three ints"}
 
@@ -136,6 +138,15 @@ def _found(name: str, self: Tensor, ends: list[Tensor], steps: list[int], indice
     return found
 
 
+def _largest_of_planes(self: Tensor, w: _Windows) -> tuple[Tensor, Tensor]:
+    """As `_largest`, of windows in the last two dimensions, whose ends C++ finds."""
+    shape = (*self.shape[:-2], *w.places)
+    found, indices = _core.alloc(shape, self.dtype, self.device), _core.alloc(shape, _I64, self.device)
+    largest = native("mt_max_pool2d", "desc", "desc", "ptr", *["i64"] * 8)
+    largest(self.contiguous(), found, indices, *w.kernel, *w.stride, *w.padding, *w.dilation)
+    return found, indices
+
+
 def _max_pool(dims: int) -> Any:
     name = f"max_pool{dims}d"
 
@@ -148,6 +159,8 @@ def _max_pool(dims: int) -> Any:
         ceil_mode: bool = False,
     ) -> tuple[Tensor, Tensor]:
         w = _windows(name, self, dims, kernel_size, stride, padding, dilation, ceil_mode)
+        if dims == 2 and self.is_floating_point() and not self.is_meta and self.numel():
+            return _largest_of_planes(self, w)
         return _largest(name, self, w.ends, w.dilation)
 
     return pool
@@ -473,6 +486,20 @@ def _avg_pool(dims: int) -> tuple[Any, Any]:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Tensor:
+        if (
+            dims == 2
+            and self.dtype in _REAL
+            and not self.is_meta
+            and 0 < self.numel() <= _FEW
+            and divisor_override != 0
+        ):
+            w = _windows(name, self, dims, kernel_size, stride, padding, (1,), ceil_mode)
+            if self.numel() * w.kernel[0] * w.kernel[1] <= _FEW:
+                found = _core.alloc((*self.shape[:-2], *w.places), self.dtype, self.device)
+                means = native("mt_avg_pool2d", "desc", "desc", *["i64"] * 8)
+                numbers = (*w.kernel, *w.stride, *w.padding)
+                means(self.contiguous(), found, *numbers, count_include_pad, divisor_override or 0)
+                return found
         w, taps, counts = settled(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         _check_means(name, self)
         if self.is_meta:

@@ -414,7 +414,8 @@ def cross_default(self: Tensor, other: Tensor, dim: int | None = None) -> Tensor
         dim = next((d for d, size in enumerate(shape) if size == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")
-    return cross(self, other, dim=dim)
+    result: Tensor = ops.aten.linalg_cross(self, other, dim=dim)
+    return result
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:

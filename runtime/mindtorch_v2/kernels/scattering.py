@@ -406,11 +406,15 @@ def masked_select(self: Tensor, mask: Tensor) -> Tensor:
     """The elements where a mask holds; both are broadcast."""
     if mask.dtype is not _BOOL:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
+    result: Tensor
+    if self.shape == mask.shape and self.dim():  # as nearly always
+        result = ops.aten.index.Tensor(self, [mask])
+        return result
     shape = _core.broadcast_shapes(self.shape, mask.shape)
     wide, chosen = self.expand(shape), mask.expand(shape)
     if not shape:
         wide, chosen = wide.reshape((1,)), chosen.reshape((1,))
-    result: Tensor = ops.aten.index.Tensor(wide, [chosen])
+    result = ops.aten.index.Tensor(wide, [chosen])
     return result
 
 

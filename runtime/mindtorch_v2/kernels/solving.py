@@ -23,7 +23,8 @@ from ._lapack import (
     real_dtype,
     reduced_to,
 )
-from .decompositions import lu_unpack
+from ._lu import is_small, solved
+from .decompositions import lu_factor_ex, lu_unpack
 from .reduction import written
 
 _DTYPES = _core.dtypes
@@ -68,13 +69,12 @@ def solve_all(
     check_errors: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """X with A X = B, or X A = B; the factors of A, the pivots, and for each matrix the first 0 in U's diagonal."""
-    _batch, vector = _solve_shapes(A, B, left)
-    aten = ops.aten
-    both, pivots, info = aten.linalg_lu_factor_ex(A)
+    batch, vector = _solve_shapes(A, B, left)
+    both, pivots, info = lu_factor_ex(A)
     if check_errors:
         check_info("torch.linalg.solve_ex", info, _UNSOLVED)
     right = B.unsqueeze(-1) if vector else B
-    solution = lu_solve(both, pivots, right, left=left)
+    solution = _lu_solved(both, pivots, right, batch, left, False)
     return solution.squeeze(-1) if vector else solution, both, pivots, info
 
 
@@ -149,7 +149,12 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """X with A X = B, of the factors of A; or with A^H, or X A = B."""
-    batch = _check_lu_solve(LU, pivots, B, left)
+    return _lu_solved(LU, pivots, B, _check_lu_solve(LU, pivots, B, left), left, adjoint)
+
+
+def _lu_solved(LU: Tensor, pivots: Tensor, B: Tensor, batch: tuple[int, ...], left: bool, adjoint: bool) -> Tensor:
+    if LU.shape[:-2] == batch == B.shape[:-2] and is_small(LU, B) and LU.is_contiguous() and pivots.is_contiguous():
+        return solved(LU, pivots, B, left, adjoint)
     if not B.numel() or not math.prod(batch):
         return empty((*batch, *B.shape[-2:]), B.dtype, B).zero_()  # type: ignore[no-any-return]
     size = LU.shape[-1]
@@ -331,12 +336,14 @@ def triangular_solve_into(
 # ---------------------------------------------------------------- inverses
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, Tensor]:
     """The inverses, and for each matrix the first 0 in the diagonal of its factor."""
-    _inverse, info = inv_ex_fake(A)
-    both, pivots, info = ops.aten.linalg_lu_factor_ex(A)
+    check_square("linalg.inv", A)
+    check_floating("linalg.inv", A)
+    both, pivots, info = lu_factor_ex(A)
     if check_errors:
         check_info("linalg.inv_ex", info, _SINGULAR)
     identity = ops.aten.eye(A.shape[-1], dtype=A.dtype, device=A.device)
-    return lu_solve(both, pivots, identity.expand(A.shape)), info
+    batch = A.shape[:-2]
+    return _lu_solved(both, pivots, identity.expand(A.shape) if batch else identity, batch, True, False), info
 
 
 def inv_ex_fake(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, Tensor]:

@@ -74,13 +74,29 @@ def aminmax(self: Tensor, *, dim: int | None = None, keepdim: bool = False) -> t
     return ops.aten.amin(self, dims, keepdim), ops.aten.amax(self, dims, keepdim)
 
 
+_FEW = 1 << 12  # elements, whose variances are computed in one call
+
+
 def _spread_of(name: str, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> tuple[Tensor, Tensor]:
     if not self.is_floating_point() and not self.is_complex():
         raise RuntimeError(f"{name} only support floating point and complex dtypes")
+    dims = wrap_dims(dim, self.dim())
+    if type(self) is Tensor and self.is_cpu and 0 < self.numel() <= _FEW and self.dtype in (_F32, _F64):
+        return _spread_of_few(name, self, dims if self.dim() else (), correction, keepdim)
     function = var if name == "var_mean" else std
     spread = function(self, dim, correction=correction, keepdim=keepdim)
-    dims = list(wrap_dims(dim, self.dim()))
-    return spread, widened(self).mean(dims, keepdim).to(self.dtype)
+    return spread, widened(self).mean(list(dims), keepdim).to(self.dtype)
+
+
+def _spread_of_few(
+    name: str, self: Tensor, dims: Sequence[int], correction: Any, keepdim: bool
+) -> tuple[Tensor, Tensor]:
+    shape = tuple(1 if d in dims else n for d, n in enumerate(self.shape) if keepdim or d not in dims)
+    spread, mean = (_core.alloc(shape, self.dtype, self.device) for _ in range(2))
+    fewer = 1.0 if correction is None else float(correction)
+    call = native("mt_var_mean", "desc", "desc", "desc", "u64", "f64", "i64")
+    call(self.contiguous(), spread, mean, sum(1 << d for d in dims), fewer, name == "std_mean")
+    return spread, mean
 
 
 def std_mean(self: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
@@ -95,7 +111,8 @@ def var_mean(self: Tensor, dim: Any = None, *, correction: Any = None, keepdim: 
 
 def std_mean_unbiased(self: Tensor, unbiased: bool = True) -> tuple[Tensor, Tensor]:
     """As `std_mean`, with a correction of 1 or none."""
-    return _spread_of("std_mean", self, None, int(unbiased), False)
+    found: tuple[Tensor, Tensor] = ops.aten.std_mean.correction(self, None, correction=int(unbiased))
+    return found
 
 
 def var_mean_unbiased(self: Tensor, unbiased: bool = True) -> tuple[Tensor, Tensor]:
@@ -106,7 +123,8 @@ def var_mean_unbiased(self: Tensor, unbiased: bool = True) -> tuple[Tensor, Tens
 
 def std_mean_dim(self: Tensor, dim: Any, unbiased: bool = True, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """As `std_mean`, over dimensions."""
-    return _spread_of("std_mean", self, dim, int(unbiased), keepdim)
+    found: tuple[Tensor, Tensor] = ops.aten.std_mean.correction(self, dim, correction=int(unbiased), keepdim=keepdim)
+    return found
 
 
 def var_mean_dim(self: Tensor, dim: Any, unbiased: bool = True, keepdim: bool = False) -> tuple[Tensor, Tensor]:
@@ -120,17 +138,39 @@ def var_mean_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     self, dim, correction, ctx.keepdim = inputs
     ctx.dims = sorted(wrap_dims(dim, self.dim())) if self.dim() else []
     ctx.count = math.prod(self.shape[d] for d in ctx.dims)
-    ctx.free = ctx.count - (1 if correction is None else correction)
+    ctx.whole, ctx.free = dim is None or not self.dim(), ctx.count - (1 if correction is None else correction)
     ctx.save_for_backward(self)
+
+
+def std_mean_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the elements, over how many of them each deviation is, and the deviations."""
+    var_mean_setup(ctx, inputs, output)
+    ctx.save_for_backward(inputs[0], output[0])
+
+
+def std_mean_backward(ctx: Any, grad_std: Tensor | None, grad_mean: Tensor | None) -> tuple[Any, ...]:
+    """As of the variance, whose root has a slope of 1 / (2 root), or none at 0."""
+    self, root = ctx.saved_tensors
+    grad_var = None
+    if grad_std is not None:
+        grad_var = ops.aten.where(root == 0, 0.0, grad_std / ops.aten.where(root == 0, 1.0, 2 * root))
+    return _gradient_of_spread(ctx, self, grad_var, grad_mean)
 
 
 def var_mean_backward(ctx: Any, grad_var: Tensor | None, grad_mean: Tensor | None) -> tuple[Any, ...]:
     """Of the variance the distance from the mean, twice, over the degrees of freedom; of the mean a share for each."""
     (self,) = ctx.saved_tensors
+    return _gradient_of_spread(ctx, self, grad_var, grad_mean)
+
+
+def _gradient_of_spread(ctx: Any, self: Tensor, grad_var: Tensor | None, grad_mean: Tensor | None) -> tuple[Any, ...]:
     found = None
     if grad_var is not None:
-        slope = (2 / ctx.free if ctx.free else math.inf) * _beside(ctx, grad_var)
-        found = slope * (self - self.mean(ctx.dims, True))
+        distance = self - self.mean(ctx.dims, True)
+        if ctx.whole and ctx.free <= 0:
+            found = _beside(ctx, grad_var) * ops.aten.where(distance == 0, math.nan, math.inf)
+        else:
+            found = (2 / ctx.free if ctx.free else math.inf) * _beside(ctx, grad_var) * distance
     if grad_mean is not None:
         share = (_beside(ctx, grad_mean) / ctx.count).expand(self.shape)
         found = share if found is None else found + share
