@@ -39,6 +39,11 @@ RANKS: dict[str, Case] = {
     "not a number": lambda torch: (torch.tensor([1.0, NAN, 0.0]).median(), torch.tensor([1.0, NAN, 0.0]).nanmedian()),
     "its place": lambda torch: torch.tensor([[1.0, NAN, NAN], [0.0, 1.0, 2.0]]).median(1),
     "no number": lambda torch: (torch.full((3,), NAN).nanmedian(0)[0], torch.zeros(0).median()),
+    "none, however it lies": lambda torch: (
+        torch.zeros(3, 0, 2).kthvalue(2),
+        torch.zeros(3, 0, 2).median(2),
+        torch.searchsorted(torch.zeros(0)[::2], 0.5),
+    ),
     "no dimension": lambda torch: (torch.tensor(2.0).median(0), torch.tensor(2.0).kthvalue(1)),
     "gradient": lambda torch: torch.func.grad(lambda x: x.median() + x.kthvalue(2)[0])(torch.tensor([3.0, 1.0, 2.0])),
     "vmap": lambda torch: torch.vmap(lambda x: x.median())(torch.tensor([[3.0, 1.0, 2.0], [6.0, 5.0, 4.0]])),

@@ -36,7 +36,6 @@ int cross(const mt_tensor* self, const mt_tensor* other, const mt_tensor* out, i
 MT_EXPORT int mt_cross(const mt_tensor* self, const mt_tensor* other, const mt_tensor* out, int64_t dim) {
   if (!mt::same_shape(self, other) || !mt::same_shape(self, out)) return MT_ERROR_SHAPE;
   if (dim < 0 || dim >= self->ndim || self->shape[dim] != 3) return MT_ERROR_SHAPE;
-  if (mt::numel(self) == 0) return MT_OK;  // however it lies
   for (const mt_tensor* t : {self, other, out})
     if (!mt::is_contiguous(t)) return MT_ERROR_SHAPE;
   if (self->dtype != other->dtype || self->dtype != out->dtype) return MT_ERROR_DTYPE;

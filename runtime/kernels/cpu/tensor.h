@@ -41,14 +41,16 @@ inline int64_t numel(const mt_tensor* t) {
   return n;
 }
 
-inline bool is_contiguous(const mt_tensor* t) {
+inline bool is_contiguous(const mt_tensor* t) {  // one without elements is, whatever its strides
   int64_t expected = 1;
+  bool in_rows = true;
   for (int64_t d = t->ndim - 1; d >= 0; --d) {
+    if (t->shape[d] == 0) return true;
     if (t->shape[d] == 1) continue;
-    if (t->strides[d] != expected) return false;
+    in_rows &= t->strides[d] == expected;
     expected *= t->shape[d];
   }
-  return true;
+  return in_rows;
 }
 
 inline bool same_shape(const mt_tensor* a, const mt_tensor* b) {
