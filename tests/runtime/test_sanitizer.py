@@ -19,7 +19,9 @@ TESTS = (
     "test_autograd.py", "test_autograd_hooks.py", "test_function.py", "test_library.py", "test_library_custom_op.py",
     "test_launch.py", "test_memory.py", "test_modes.py", "test_opcheck.py", "test_protocols.py", "test_rules.py",
     "test_torch_semantics.py", "test_torch_semantics_function.py", "test_leaf_nodes.py",
-    "../definitions/test_language.py", "../definitions/test_operators.py",
+    "test_usual_calls.py", "test_usual_indexing.py", "../ops/test_few_elements.py", "../ops/test_alignments.py",
+    "../ops/test_bags.py", "../ops/test_division.py", "../definitions/test_language.py",
+    "../definitions/test_operators.py",
 )  # fmt: skip
 # Without a test that asks PyTorch for something that ours does not have, and one of memory that is kept: here none is.
 OPTIONS = (
