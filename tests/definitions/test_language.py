@@ -96,6 +96,14 @@ def test_ints_are_computed_as_python_does(lib: Library, n: int, of: Callable[[An
             op(torch.ones(1), n)
 
 
+def test_zeros_of_both_signs_are_two_constants(lib: Library) -> None:
+    @lib.operator("signs(Tensor x) -> Tensor")
+    def signs(op: Any, x: Any) -> Any:
+        return op.returns(torch.cat([torch.copysign(x, 0.0), torch.copysign(x, -0.0)]))
+
+    assert signs(torch.ones(1)).tolist() == [1.0, -1.0]
+
+
 def test_an_int_beyond_64_bits_is_an_error(lib: Library) -> None:
     op = shaped(lib, "op(Tensor x, int n) -> Tensor", lambda x, n: [n * n * 4])
     assert op(torch.ones(1), 3).shape == (36,)

@@ -270,7 +270,9 @@ def displayed(value: Any) -> str:
 
 
 def _identity(what: Any) -> Any:
-    """What tells constants apart: 1, 1.0 and True are three, equal texts one."""
+    """What tells constants apart: 1, 1.0 and True are three, 0.0 and -0.0 two, equal texts one."""
     if isinstance(what, tuple):
         return tuple(map(_identity, what))
+    if type(what) is float:
+        return float, what.hex()
     return (type(what), what) if type(what) in (int, float, bool, str) else id(what)
