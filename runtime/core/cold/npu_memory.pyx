@@ -7,11 +7,11 @@ from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport int64_t, uintptr_t
 
 from mindtorch_v2._core cimport (
-    KEY_NPU, MT_MAX_NPUS, WATCH_PROFILE, Allocator, Tensor, acl, bind_acl, checked_npu, cold, npu_enter, npu_error,
+    KEY_NPU, MT_MAX_NPUS, WATCH_PROFILE, Allocator, Tensor, acl, bind_acl, checked_npu, cold, note_queued, npu_enter, npu_error,
     npu_recordings, npu_stream_of, set_allocator, watched,
 )
 
-from mindtorch_v2._core import OutOfMemoryError, npu_current_device, npu_note
+from mindtorch_v2._core import OutOfMemoryError, npu_current_device
 
 cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core, too
     bint PyObject_TypeCheck(PyObject* value, PyTypeObject* type) noexcept
@@ -345,7 +345,7 @@ def npu_replay(uintptr_t model):
     cold.close_span(span)
     if status != 0:
         raise npu_error(status, "aclmdlRIExecuteAsync")
-    npu_note(index, <uintptr_t>stream, "a captured graph")
+    note_queued(index, stream, "a captured graph")
 
 
 cdef inline void* first_byte(Tensor t) noexcept:
@@ -367,7 +367,7 @@ def npu_copy_within(Tensor destination not None, Tensor source not None, size_t 
         raise npu_error(status, "aclrtMemcpyAsync")
     npu_allocator.used_on(destination.storage.data, stream)
     npu_allocator.used_on(source.storage.data, stream)
-    npu_note(index, <uintptr_t>stream, "a copy")
+    note_queued(index, stream, "a copy")
 
 
 def npu_empty_cache():
