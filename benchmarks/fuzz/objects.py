@@ -334,7 +334,6 @@ CLASSES_LEFT_OUT = {
     "npu.KernelLauncher": "calls compiled code, whose arguments it is told",
     "npu.KernelProfile": "is measured of a kernel that runs",
     "npu.graph_records.Payload": "the values of one update: `NPUGraph` is called",
-    "_core.Run": "is the thread's until it ends: `npu.lookahead` and `npu.ExecutionPlan.follow` are called",
     "npu.BackendInitContext": "what `npu.lower` tells a delegate",
     "npu.Delegate": "to derive from: `npu.lower` calls those there are",
     "npu.cpu_delegate.CpuDelegate": "what `npu.lower` calls",

@@ -15,11 +15,11 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     if op.planned_at >> key & 1 and not show_trace and (not record or op.gradient is not None and not recording_hooked) \
             and not (op.device_check and keys & NOT_CPU):
         return run_plan(<Plan>op.table[key], key, bound, record)
-    if mt_state.run != NULL and key <= KEY_META and not op.composite_at >> key & 1 and cold.begins_operation(op, key, bound):
+    if key <= KEY_META and not op.composite_at >> key & 1 and begins_operation(op, key, bound):
         try:
             return call_below_autograd(op, bound, keys)
         finally:
-            cold.end_operation()
+            end_operation()
     if autograd_fallback != FALLBACK_ERROR and ALIAS_AUTOGRAD not in op.kernels:
         return call_without_formula(op, key, bound, keys, record != 0)
     if op.mutates:

@@ -534,11 +534,11 @@ cdef object call_backend(OpOverload op, int key, Bound* bound, uint64_t keys):
     cdef uint64_t start = bumps
     if op.planned_at >> key & 1 and not (op.device_check and keys & NOT_CPU):
         return run_plan(<Plan>op.table[key], key, bound, 0)
-    if mt_state.run != NULL and cold.begins_operation(op, key, bound):
+    if begins_operation(op, key, bound):
         try:
             return call_backend(op, key, bound, keys)
         finally:
-            cold.end_operation()
+            end_operation()
     if op.mutates:
         refuse_inference_tensors(op, bound)
     result = run_at(op, key, bound, keys)

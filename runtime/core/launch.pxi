@@ -271,7 +271,7 @@ cdef object launch_on_npu(Kernel self, uint32_t block_dim, PyObject** args, Py_s
     if self.takes_context:
         context_at(KEY_NPU, call.device)
     call.frame.ints[0], call.frame.ints[1] = block_dim, <uint64_t>stream
-    if mt_state.run != NULL and cold.holds_launch(self, &call.frame, call.device, stream, args, n, held):
+    if holds_launch(self, &call.frame, call.device, stream, args, n, held):
         return None
     queue_launch(self, &call.frame, call.device, stream, args, n)
     return None
@@ -297,9 +297,7 @@ cdef int queue_launch(Kernel self, mt_frame* frame, int index, void* stream, PyO
         raise npu_error(status, f"kernel {self.name}")
     if npu_blocking and npu_recordings == 0:
         npu_wait_for(index, stream, self.name)
-    if mt_state.run != NULL:
-        cold.queued(index, stream, self.name)
-    return 0
+    return note_in_run(index, stream, self.name)
 
 
 cdef inline uint32_t read_block_dim(Kernel self, object value) except 0:

@@ -128,9 +128,50 @@ cdef inline mt_context* context_at(int code, int index) noexcept:
     return &mt_told
 
 
-cdef inline int release_held() except -1:
-    """Queues a launch that is held back, see cold/commands.pyx: whoever asks for a device or a stream finds all work on it."""
-    return 0 if mt_state.run == NULL else cold.release_held()
+# ---------------------------------------------------------------- runs that are followed: see cold/commands.pyx
+cdef inline bint begins_operation(OpOverload op, int key, Bound* bound) except -1:
+    """What the call path asks of a call at a backend; then it ends by `end_operation`. Raises where a plan has another one."""
+    if mt_state.run == NULL or mt_state.run.inside:
+        return False
+    cold.begin_operation(mt_state.run, op, key, bound)
+    return True
+
+
+cdef inline int end_operation() except -1:
+    """The operation that runs has queued all its work, or holds it back, or has failed."""
+    cdef mt_run_t* run = mt_state.run
+    run.inside = False
+    if run.viewing:
+        run.viewing = False
+    elif not run.holds:
+        cold.close_operation(run)
+    return 0
+
+
+cdef inline bint holds_launch(Kernel kernel, mt_frame* frame, int index, void* stream, PyObject** args, Py_ssize_t n,
+                              list views) except -1:
+    """Whether a launch waits for the next operation."""
+    cdef mt_run_t* run = mt_state.run
+    if run == NULL or run.inside and not run.holds and (run.planned or not kernel.takes_context):
+        return False
+    return cold.hold_launch(run, kernel, frame, index, stream, args, n, views)
+
+
+cdef inline int note_in_run(int index, void* stream, str what) except -1:
+    """Something was queued: a piece of the operation that runs."""
+    cdef mt_run_t* run = mt_state.run
+    if run == NULL:
+        return 0
+    if not run.inside or run.viewing or run.code != KEY_NPU or run.index != index:
+        return cold.queued_alone(run, index, stream, what)
+    run.pieces += 1
+    run.stream = stream
+    return 0
+
+
+cdef int release_held() except -1:
+    """Queues what is held back: whoever asks for a device or a stream finds all work on it."""
+    return 0 if mt_state.run == NULL or not mt_state.run.holds else cold.release(mt_state.run)
 
 
 def npu_current_stream(int index):
@@ -168,7 +209,7 @@ cdef inline void npu_note_launch(int index, void* stream, str kernel) noexcept:
 cdef int note_queued(int index, void* stream, str what) except -1:
     """Remembers something else that was queued, such as a graph, among the launches."""
     npu_note_launch(index, stream, what)
-    return 0 if mt_state.run == NULL else cold.queued(index, stream, what)
+    return note_in_run(index, stream, what)
 
 
 def npu_note(int index, uintptr_t stream, str what not None):

@@ -68,7 +68,7 @@ cdef object run_plan(Plan plan, int key, Bound* bound, uint64_t record):
     cdef Frame f
     cdef Program p = program_of(plan) if plan.program is None else plan.program
     cdef uint64_t outside = mt_state.excluded, start
-    cdef bint layout, noticed = mt_state.run != NULL and cold.begins_operation(plan.op, key, bound)
+    cdef bint layout, noticed = begins_operation(plan.op, key, bound)
     start = bumps                                         # what was held back may have written to arguments by now
     enter_frame(p, &f, bound.slots, bound)
     layout = plan.op.keeps_layout and is_laid_out(plan.op, bound.slots)
@@ -90,5 +90,5 @@ cdef object run_plan(Plan plan, int key, Bound* bound, uint64_t record):
         mt_state.excluded = outside
         leave_frame(p, &f)
         if noticed:
-            cold.end_operation()
+            end_operation()
     return result

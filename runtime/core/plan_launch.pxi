@@ -122,7 +122,7 @@ cdef int queue_step(Program p, Frame* f, Step* s, Kernel k, Launch* call, PyObje
         context_at(KEY_NPU, call.device)
     call.frame.ints[0], call.frame.ints[1] = block_dim, <uint64_t>stream
     try:
-        if mt_state.run == NULL or not cold.holds_launch(k, &call.frame, call.device, stream, tensors, count, None):
+        if not holds_launch(k, &call.frame, call.device, stream, tensors, count, None):
             queue_launch(k, &call.frame, call.device, stream, tensors, count)
     except RuntimeError as error:
         raise of_operator(p, error, "")

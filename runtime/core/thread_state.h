@@ -4,13 +4,24 @@
 
 #include <stdint.h>
 
+/* What a run of operations is at, which is followed: the part of cold/commands.pyx's `Run` that the call path reads. */
+typedef struct {
+    void* owner;            /* the `Run`, borrowed */
+    void* stream;           /* on which the latest operation has queued its work */
+    int code, index;        /* where that operation runs */
+    int pieces;             /* that it has queued */
+    char inside, viewing;   /* an operation runs; or a view, which is none */
+    char holds;             /* a launch or a call is held back */
+    char planned;           /* a plan has what comes next: nothing is held back */
+} mt_run_t;
+
 typedef struct {
     uint64_t included, excluded, withheld, last_bump;
     int grad_off;
     int64_t forward_hidden, transform, captured;
     void* graph_task;
     void* default_device;
-    void* run;
+    mt_run_t* run;
     int passes;
 } mt_state_t;
 

@@ -533,21 +533,25 @@ def test_a_fault_is_told_by_the_block_and_leaves_the_buffers_usable(kernels):
 
 def test_runs_end_where_they_began():
     outer, inner = torch.npu.lookahead(), torch.npu.lookahead()
+    nobody = (None, None, None)
+    with pytest.raises(RuntimeError, match="is left without having been entered"):
+        outer.__exit__(*nobody)
     with outer as run:
-        with pytest.raises(RuntimeError, match="entered already"):
+        assert run is outer
+        with pytest.raises(RuntimeError, match="begun already"):
             outer.__enter__()
         with inner, pytest.raises(RuntimeError, match="not the innermost one"):
-            run.end()
-        with pytest.raises(RuntimeError, match="begun already"):
-            run.begin()
+            outer.__exit__(*nobody)
 
         def elsewhere():
             with pytest.raises(RuntimeError, match="not the innermost one of this thread"):
-                run.end()
+                outer.__exit__(*nobody)
 
         run_in_thread(elsewhere)
-    with pytest.raises(RuntimeError):
-        outer.__exit__(None, None, None)
+    with pytest.raises(RuntimeError, match="not the innermost one"):
+        outer.__exit__(*nobody)
+    with pytest.raises(RuntimeError, match="begun already"):
+        outer.__enter__()
     assert not torch._core.in_run()
 
 

@@ -21,7 +21,7 @@ from mindtorch_v2._core cimport (
     ARG_OPT_TENSOR_LIST, ARG_TENSOR, ARG_TENSOR_LIST, KEY_NPU, MAX_KERNEL_ARGS, MT_FLOAT_REGISTERS, MT_INT_REGISTERS, MT_MAX_NPUS,
     MT_NEXT_DELEGATE, MT_NEXT_END, MT_NEXT_KERNEL, MT_NEXT_UNKNOWN, WATCH_PROFILE, Bound, Kernel, OpOverload, Tensor, acl,
     as_device, cold, device, device_at, kernel_context, mt_context,
-    mt_frame, mt_state_t, npu_enter, npu_error, npu_recordings, npu_stream_of, operators, queue_launch, thread_state,
+    mt_frame, mt_run_t, mt_state_t, npu_enter, npu_error, npu_recordings, npu_stream_of, operators, queue_launch, release_held, thread_state,
     watched,
 )
 
@@ -78,8 +78,8 @@ def runtime_context():
 
 # ---------------------------------------------------------------- runs
 cdef inline Run current_run():
-    cdef void* run = thread_state().run
-    return None if run == NULL else <Run>run
+    cdef mt_run_t* now = thread_state().run
+    return None if now == NULL else <Run>now.owner
 
 
 cdef struct Manner:
@@ -100,7 +100,7 @@ cdef inline void take_manner(mt_state_t* state, Manner manner) noexcept:
 
 @cython.final
 cdef class Run:
-    """The operations of one thread, from ``begin`` to ``end``, of which each learns what comes next.
+    """``with``: the thread's operations, of which each learns what comes next; the end commits and waits.
 
     ``course`` and ``plan`` are what the run has to follow; without them it looks ahead by one. ``log`` is a list that gets
     ``("encode" | "commit" | "wait", device, operation)`` as they happen.
@@ -111,18 +111,15 @@ cdef class Run:
     cdef readonly int64_t position         # of the next operation
     cdef list table                        # the thread's command buffers
     cdef CommandBuffer recent              # the one that was used last, or None
-    cdef void* outer                       # the run that this one is inside of
+    cdef mt_run_t* outer                   # the run that this one is inside of
     cdef mt_context outer_context
+    cdef mt_context* told                  # the thread's
     cdef bint begun
-    cdef bint inside, viewing              # an operation runs; or a view, which is none
     # the latest operation, until its next is known
+    cdef mt_run_t now
     cdef bint open
-    cdef int kind, code, index
     cdef str what                          # its name
-    cdef int pieces                        # that it has queued
-    cdef void* stream                      # on which
-    # of a launch or a call that is held back
-    cdef bint holds
+    # of a launch or a delegate's call that is held back
     cdef Kernel held_kernel
     cdef mt_frame held_frame
     cdef PyObject* held_values[MAX_KERNEL_ARGS]    # the arguments of the launch, owned
@@ -130,35 +127,51 @@ cdef class Run:
     cdef list held_views
     cdef int held_index
     cdef void* held_stream
-    cdef object held_call
-    cdef tuple held_args                   # of the call
+    cdef object held_execute
+    cdef list held_inputs, held_state, held_outputs
     cdef Manner held_manner
 
     def __init__(self, Course course=None, plan=None, list log=None):
         self.course, self.plan, self.log = course, plan, log
+        self.now.owner, self.now.planned = <void*>self, course is not None
 
-    def begin(self):
-        """The calling thread's operations are this run's from now on, until ``end``."""
+    def __enter__(self):
         global logged
         if self.begun:
-            raise RuntimeError("this run has begun already: make another one for each")
+            raise RuntimeError("this run has begun already: make another one for each `with`")
         release_held()                                   # of the run outside
-        self.begun, self.table, self.outer = True, buffers.table, thread_state().run
-        self.outer_context = kernel_context()[0]
+        self.begun, self.table, self.outer, self.told = True, buffers.table, thread_state().run, kernel_context()
+        self.outer_context = self.told[0]
         reset_context(self)
         if self.log is not None:
             logged += 1
         Py_INCREF(self)
-        thread_state().run = <void*>self
+        thread_state().run = &self.now
+        return self
 
-    def end(self):
-        """Queues what is held back, commits and waits; then nothing is followed any more. Raises what that raises."""
+    def __exit__(self, kind, error, trace):
+        """Queues what is held back, commits and waits; then nothing is followed any more.
+
+        Raises what that raises, unless the block raised, which says more; and ``PlanError`` where some of a plan is left.
+        """
+        try:
+            self.end()
+        except RuntimeError:
+            if error is None:
+                raise
+        if error is None and self.course is not None and self.position < self.course.count:
+            raise self.plan.unfinished(self.position)
+
+    cdef int end(self) except -1:
         global logged
-        if thread_state().run != <void*>self:
+        if not self.begun:
+            raise RuntimeError("this run is left without having been entered")
+        if thread_state().run != &self.now:
             raise RuntimeError("this run is not the innermost one of this thread: runs end where they began, inner ones first")
         try:
             try:
-                release(self, MT_NEXT_END, 0, -1)
+                if self.now.holds:
+                    release(self, MT_NEXT_END, 0, -1)
             finally:                                     # what failed there ends nothing else
                 self.open = False
                 wait_for_all(self.table)
@@ -166,8 +179,9 @@ cdef class Run:
             thread_state().run = self.outer
             if self.log is not None:
                 logged -= 1
-            kernel_context()[0] = self.outer_context
+            self.told[0] = self.outer_context
             Py_DECREF(self)
+        return 0
 
 
 cdef int wait_for_all(list table) except -1:
@@ -184,33 +198,29 @@ cdef int wait_for_all(list table) except -1:
     return 0
 
 
-cdef int reset_context(Run run) except -1:
-    cdef mt_context* told = kernel_context()
+cdef void reset_context(Run run) noexcept:
+    cdef mt_context* told = run.told
     told.next, told.commit_and_continue, told.encoded = MT_NEXT_UNKNOWN, 1, 0
     told.device = told.next_device = 0
     told.device_index = told.next_device_index = told.position = -1
     told.operations = -1 if run.course is None else run.course.count
-    return 0
 
 
-cdef bint begins_operation(OpOverload op, int key, Bound* bound) except -1:
-    """What the call path asks of a call at a backend; then it ends by `end_operation`. Raises where a plan has another one."""
-    cdef Run run = <Run>thread_state().run
+cdef int begin_operation(mt_run_t* now, OpOverload op, int key, Bound* bound) except -1:
+    """A call at a backend, outside of any other."""
+    cdef Run run = <Run>now.owner
     cdef int code = key, index = -1
-    cdef PyObject* first
-    if run.inside:
-        return False
     if op.makes_views and not op.mutates:                # it may copy, as `contiguous` does, but is no operation
-        run.inside = run.viewing = True
-        return True
+        now.inside = now.viewing = True
+        return 0
     place_of(op, key, bound, &code, &index)
-    if run.course is not None:
-        if run.position >= run.course.count or not as_planned(&run.course.steps[run.position], op, code, index, bound):
-            shapes = [tuple((<Tensor>t).shape) for t in tensors_of(op, bound)]
-            raise run.plan.departure(run.position, op, device_at(code, index), shapes)
+    if now.planned and (run.position >= run.course.count
+                        or not as_planned(&run.course.steps[run.position], op, code, index, bound)):
+        shapes = [tuple((<Tensor>t).shape) for t in tensors_of(op, bound)]
+        raise run.plan.departure(run.position, op, device_at(code, index), shapes)
     arrive(run, MT_NEXT_DELEGATE if op.is_delegate else MT_NEXT_KERNEL, code, index, op.sig.qualname)
-    run.inside = True
-    return True
+    now.inside = True
+    return 0
 
 
 cdef int place_of(OpOverload op, int key, Bound* bound, int* code, int* index) except -1:
@@ -250,127 +260,123 @@ cdef device place_of_lists(OpOverload op, int key, Bound* bound):
 
 cdef int arrive(Run run, int kind, int code, int index, str what) except -1:
     """An operation comes: the one before learns of it, and it learns of its own next where a plan has it."""
-    cdef mt_context* told = kernel_context()
+    cdef mt_context* told = run.told
     cdef Planned* following
-    if run.holds:
+    if run.now.holds:
         release(run, kind, code, index)
-    if run.open:
-        settle(run, code, index)
-    run.open, run.kind, run.code, run.index, run.what, run.pieces = True, kind, code, index, what, 0
+    settle(run, code, index)
+    run.open, run.now.code, run.now.index, run.what, run.now.pieces = True, code, index, what, 0
     told.device, told.device_index, told.position = code, index, run.position
-    told.encoded = <int32_t>buffer_of(run, index).encoded if code == KEY_NPU else 0
+    told.encoded = 0
+    if code == KEY_NPU:
+        turn_to_buffer(run, index)
+        told.encoded = <int32_t>run.recent.encoded
     run.position += 1
-    if run.course is None:
-        tell(run, told, MT_NEXT_UNKNOWN, 0, -1)
+    if not run.now.planned:
+        tell(run, MT_NEXT_UNKNOWN, 0, -1)
     elif run.position == run.course.count:
-        tell(run, told, MT_NEXT_END, 0, -1)
+        tell(run, MT_NEXT_END, 0, -1)
     else:
         following = &run.course.steps[run.position]
-        tell(run, told, following.kind, following.code, following.index)
+        tell(run, following.kind, following.code, following.index)
     return 0
 
 
-cdef inline int tell(Run run, mt_context* told, int kind, int code, int index) except -1:
+cdef inline void tell(Run run, int kind, int code, int index) noexcept:
     """What the open operation is told of its next."""
+    cdef mt_context* told = run.told
     told.next, told.next_device, told.next_device_index = kind, code, index
     told.commit_and_continue = kind == MT_NEXT_UNKNOWN or kind != MT_NEXT_END and continues(run, code, index)
-    return 0
 
 
 cdef inline bint continues(Run run, int code, int index) noexcept:
     """Whether an operation is on the device of the one before."""
-    return code == run.code and (index == run.index or index < 0)
+    return code == run.now.code and (index == run.now.index or index < 0)
 
 
-cdef int settle(Run run, int code, int index) except -1:
+cdef inline int settle(Run run, int code, int index) except -1:
     """An operation and its next are known: where the device changes, the command buffer ends."""
     if run.open:
         run.open = False
-        if run.code == KEY_NPU and not continues(run, code, index):
-            commit(buffer_of(run, run.index))
+        if run.now.code == KEY_NPU and not continues(run, code, index):
+            turn_to_buffer(run, run.now.index)
+            commit(run.recent)
     return 0
 
 
-cdef int end_operation() except -1:
-    """The operation that runs has queued all its work, or holds it back, or has failed."""
-    cdef Run run = <Run>thread_state().run
-    run.inside = False
-    if run.viewing:
-        run.viewing = False
-    elif not run.holds:
-        close(run)
-    return 0
+cdef int close_operation(mt_run_t* now) except -1:
+    return close(<Run>now.owner)
 
 
-cdef int close(Run run) except -1:
+cdef inline int close(Run run) except -1:
     """What an operation queued is encoded. With a plan its next is known already."""
     cdef Planned* following
-    if run.pieces:
-        run.pieces = 0
-        encode_operation(buffer_of(run, run.index), run.stream, run.what)
-    if run.course is not None and run.position < run.course.count:
+    if run.now.pieces:
+        run.now.pieces = 0
+        turn_to_buffer(run, run.now.index)
+        encode_operation(run.recent, run.now.stream, run.what)
+    if run.now.planned and run.position < run.course.count:
         following = &run.course.steps[run.position]
         settle(run, following.code, following.index)
     return 0
 
 
-cdef int queued(int index, void* stream, str what) except -1:
-    """Something was queued. Outside of any operation it is one of its own."""
-    cdef Run run = <Run>thread_state().run
-    if run.inside and not run.viewing and run.code == KEY_NPU and run.index == index:
-        run.pieces += 1
-        run.stream = stream
-    else:
-        encode_operation(buffer_of(run, index), stream, what)
-    return 0
+cdef int queued_alone(mt_run_t* now, int index, void* stream, str what) except -1:
+    """Something was queued outside of any operation, or elsewhere: it is one of its own."""
+    cdef Run run = <Run>now.owner
+    turn_to_buffer(run, index)
+    return encode_operation(run.recent, stream, what)
 
 
 # ---------------------------------------------------------------- what is held back
-cdef bint holds_launch(Kernel kernel, mt_frame* frame, int index, void* stream, PyObject** args, Py_ssize_t n,
-                       list views) except -1:
+cdef bint hold_launch(mt_run_t* now, Kernel kernel, mt_frame* frame, int index, void* stream, PyObject** args, Py_ssize_t n,
+                      list views) except -1:
     """Whether a launch waits for the next operation: where there is no plan, and the kernel asks."""
-    cdef Run run = <Run>thread_state().run
+    cdef Run run = <Run>now.owner
     cdef Py_ssize_t i
-    if not run.inside and run.course is None:            # by hand, not by an operator
+    if not now.inside and not now.planned:               # by hand, not by an operator
         arrive(run, MT_NEXT_KERNEL, KEY_NPU, index, kernel.name)
-    elif run.holds:
+    elif now.holds:
         release(run, MT_NEXT_KERNEL, KEY_NPU, index)
-    if not kernel.takes_context or run.course is not None or run.viewing or npu_recordings > 0:
+    if not kernel.takes_context or now.planned or now.viewing or npu_recordings > 0:
         return False
-    memcpy(&run.held_frame, frame, (MT_INT_REGISTERS + MT_FLOAT_REGISTERS + kernel.words) * sizeof(uint64_t))
+    memcpy(&run.held_frame, frame, (MT_INT_REGISTERS + MT_FLOAT_REGISTERS) * sizeof(uint64_t))
+    if kernel.words:
+        memcpy(<uint64_t*>&run.held_frame + MT_INT_REGISTERS + MT_FLOAT_REGISTERS,
+               <uint64_t*>frame + MT_INT_REGISTERS + MT_FLOAT_REGISTERS, kernel.words * sizeof(uint64_t))
     for i in range(n):
         Py_INCREF(<object>args[i])
         run.held_values[i] = args[i]
     run.held_kernel, run.held_index, run.held_stream, run.held_count, run.held_views = kernel, index, stream, n, views
-    run.holds = True
+    now.holds = True
     return True
 
 
-cdef bint holds_call(object function, tuple args) except -1:
-    """Whether a call of ``function(context, *args)`` waits for the next operation, as a launch does that asks for its context."""
-    cdef Run run = <Run>thread_state().run
-    if not run.inside or run.course is not None or run.code != KEY_NPU or npu_recordings > 0:
+cdef bint hold_delegate(mt_run_t* now, object execute, list inputs, list state, list outputs) except -1:
+    """Whether a delegate's call waits for the next operation, as a launch does that asks for its context."""
+    cdef Run run = <Run>now.owner
+    if not now.inside or now.planned or now.code != KEY_NPU or npu_recordings > 0:
         return False
-    release(run, MT_NEXT_DELEGATE, run.code, run.index)
-    run.held_call, run.held_args, run.held_manner, run.holds = function, args, manner_of(thread_state()), True
+    if now.holds:
+        release(run, MT_NEXT_DELEGATE, now.code, now.index)
+    run.held_execute, run.held_inputs, run.held_state, run.held_outputs = execute, inputs, state, outputs
+    run.held_manner, now.holds = manner_of(thread_state()), True
     return True
 
 
 cdef int release(Run run, int kind, int code, int index) except -1:
     """Queues what is held back, now that its next is known. The run holds nothing then, whatever that raises."""
-    cdef bint inside = run.inside, viewing = run.viewing
-    if not run.holds:
-        return 0
-    run.holds = False
-    tell(run, kernel_context(), kind, code, index)
-    run.inside, run.viewing = True, False
+    cdef char inside = run.now.inside, viewing = run.now.viewing
+    run.now.holds = False
+    tell(run, kind, code, index)
+    run.now.inside, run.now.viewing = True, False
     try:
-        if run.held_call is not None:
-            make_held_call(run)
+        if run.held_execute is not None:
+            call_held_delegate(run)
         else:
             queue_held_launch(run)
     finally:
-        run.inside, run.viewing = inside, viewing
+        run.now.inside, run.now.viewing = inside, viewing
         if not inside or viewing:
             close(run)
     return 0
@@ -381,7 +387,8 @@ cdef int queue_held_launch(Run run) except -1:
     cdef PyObject* values[MAX_KERNEL_ARGS]
     cdef Py_ssize_t i, n = run.held_count
     cdef list views = run.held_views                     # which the launch reads from
-    memcpy(values, run.held_values, n * sizeof(PyObject*))
+    for i in range(n):
+        values[i] = run.held_values[i]
     run.held_kernel = run.held_views = None
     run.held_count = 0
     try:
@@ -392,25 +399,23 @@ cdef int queue_held_launch(Run run) except -1:
     return 0
 
 
-cdef int make_held_call(Run run) except -1:
-    cdef object call = run.held_call
-    cdef tuple args = run.held_args
-    cdef Manner outside = manner_of(thread_state())
-    run.held_call = run.held_args = None
-    take_manner(thread_state(), run.held_manner)
+cdef int call_held_delegate(Run run) except -1:
+    cdef object execute = run.held_execute
+    cdef list inputs = run.held_inputs, state = run.held_state, outputs = run.held_outputs
+    cdef mt_state_t* thread = thread_state()
+    cdef Manner outside = manner_of(thread)
+    run.held_execute = run.held_inputs = run.held_state = run.held_outputs = None
+    take_manner(thread, run.held_manner)
     try:
-        call(runtime_context(), *args)
+        cold.execute_delegate(execute, inputs, state, outputs)
     finally:
-        take_manner(thread_state(), outside)
+        take_manner(thread, outside)
     return 0
 
 
-cdef int release_held() except -1:
+cdef int release_unknown(mt_run_t* now) except -1:
     """Somebody asks for a stream, or a device: nothing is held back from them."""
-    cdef void* run = thread_state().run
-    if run != NULL and (<Run>run).holds:
-        release(<Run>run, MT_NEXT_UNKNOWN, 0, -1)
-    return 0
+    return release(<Run>now.owner, MT_NEXT_UNKNOWN, 0, -1)
 
 
 def host_waits(int index):
@@ -424,10 +429,11 @@ def host_waits(int index):
     if run is None:
         return False
     release_held()
-    if run.pieces and run.index == index:                # of the operation that runs
-        run.pieces = 0
-        encode_operation(buffer_of(run, index), run.stream, run.what)
-    buffer = buffer_of(run, index)
+    turn_to_buffer(run, index)
+    buffer = run.recent
+    if run.now.pieces and run.now.index == index:        # of the operation that runs
+        run.now.pieces = 0
+        encode_operation(buffer, run.now.stream, run.what)
     before = buffer.waits
     commit_and_wait(buffer)
     return buffer.waits != before and buffer.stream == npu_stream_of(index)
@@ -438,9 +444,9 @@ def in_run():
     return thread_state().run != NULL
 
 
-cold.begins_operation = begins_operation
-cold.end_operation = end_operation
-cold.holds_launch = holds_launch
-cold.holds_call = holds_call
-cold.queued = queued
-cold.release_held = release_held
+cold.begin_operation = begin_operation
+cold.close_operation = close_operation
+cold.hold_launch = hold_launch
+cold.hold_delegate = hold_delegate
+cold.queued_alone = queued_alone
+cold.release = release_unknown

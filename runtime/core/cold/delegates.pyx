@@ -7,8 +7,8 @@ from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcmp
 
 from mindtorch_v2._core cimport (
-    WATCH_PROFILE, Tensor, acl, alloc_sizes, cold, device, note_queued, npu_enter, npu_error, npu_stream_of, npu_streams_in_use,
-    thread_state, watched,
+    WATCH_PROFILE, Tensor, acl, alloc_sizes, cold, device, mt_run_t, note_queued, npu_enter, npu_error, npu_stream_of,
+    npu_streams_in_use, release_held, thread_state, watched,
 )
 
 from mindtorch_v2._core_commands import runtime_context
@@ -78,16 +78,23 @@ cdef class LoweredKernel:
     def run(self, list inputs not None, list state not None):
         """The outputs for these inputs, parameters and buffers: filled, or to be filled when the next operation is known."""
         cdef list made
+        cdef mt_run_t* run
         if not self.inputs.fit(inputs) or not self.state.fit(state):
             raise self.misfit(inputs, state)
         made = self.outputs.made()
-        if thread_state().run != NULL and cold.holds_call(self.execute, (inputs, state, made)):
-            return made
-        if type(self.execute) is GraphReplay:                # it asks for no context
-            (<GraphReplay>self.execute).queue(inputs, state, made)
-        else:
-            self.execute(runtime_context(), inputs, state, made)
+        run = thread_state().run
+        if run == NULL or run.planned or not cold.hold_delegate(run, self.execute, inputs, state, made):
+            execute_delegate(self.execute, inputs, state, made)
         return made
+
+
+cdef int execute_delegate(object execute, list inputs, list state, list outputs) except -1:
+    """A delegate's ``execute``, which is told of the operation that it is where it asks."""
+    if type(execute) is GraphReplay:
+        (<GraphReplay>execute).queue(inputs, state, outputs)
+    else:
+        execute(runtime_context(), inputs, state, outputs)
+    return 0
 
 
 @cython.final
@@ -158,7 +165,7 @@ cdef class GraphReplay:
                 break
         previous = npu_enter(self.index)
         try:
-            cold.release_held()
+            release_held()
             self.turn_to(npu_stream_of(self.index))
             for i in range(len(self.inputs)):
                 self.copy(<Tensor>self.inputs[i], <Tensor>inputs[i])
@@ -206,3 +213,6 @@ cdef class GraphReplay:
 
 cdef inline void* address(Tensor t) noexcept:
     return <char*>t.storage.data + t.offset * t.dt.itemsize
+
+
+cold.execute_delegate = execute_delegate

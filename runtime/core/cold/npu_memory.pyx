@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t, uintptr_t
 
 from mindtorch_v2._core cimport (
     KEY_NPU, MT_MAX_NPUS, WATCH_PROFILE, Allocator, Tensor, acl, bind_acl, checked_npu, cold, note_queued, npu_enter, npu_error,
-    npu_recordings, npu_stream_of, set_allocator, watched,
+    npu_recordings, npu_stream_of, release_held, set_allocator, watched,
 )
 
 from mindtorch_v2._core import OutOfMemoryError, npu_current_device
@@ -337,7 +337,7 @@ def npu_replay(uintptr_t model):
     cdef int status, index = npu_current_device()
     cdef void* stream
     cdef int64_t span
-    cold.release_held()
+    release_held()
     npu_enter(index)
     stream = npu_stream_of(index)
     span = profiled("replay", "aclmdlRIExecuteAsync")
@@ -357,7 +357,7 @@ def npu_copy_within(Tensor destination not None, Tensor source not None, size_t 
     cdef int status, index = destination.dev.index_code, previous = npu_enter(index)
     cdef void* stream
     cdef int64_t span
-    cold.release_held()
+    release_held()
     stream = npu_stream_of(index)
     span = profiled("copy", "aclrtMemcpyAsync")
     status = acl.copy(first_byte(destination), nbytes, first_byte(source), nbytes, ACL_DEVICE_TO_DEVICE, stream)

@@ -46,6 +46,14 @@ cdef enum:                     # dispatch keys: bit positions by rising priority
     ALIAS_AUTOGRAD, ALIAS_COMPOSITE_IMPLICIT, ALIAS_COMPOSITE_EXPLICIT, ALIAS_COMPOSITE_NON_FUNCTIONAL
 
 cdef extern from "thread_state.h":
+    ctypedef struct mt_run_t:            # see there
+        void* owner
+        void* stream
+        int code, index
+        int pieces
+        char inside, viewing
+        char holds
+        char planned
     ctypedef struct mt_state_t:
         uint64_t included
         uint64_t excluded
@@ -58,7 +66,7 @@ cdef extern from "thread_state.h":
         void* graph_task                 # the backward pass that runs, borrowed; see engine.pxi
         void* default_device             # of what names none, borrowed from `default_devices`; NULL: the CPU
         int passes                       # backward passes that run one inside another
-        void* run                        # the run of operations that is followed, borrowed; see cold/commands.pyx
+        mt_run_t* run                    # the run of operations that is followed, borrowed; see cold/commands.pyx
     enum:
         MT_MAX_NPUS
     int mt_highest_bit(uint64_t) nogil
@@ -512,6 +520,7 @@ cdef int npu_enter(int index) except -1
 cdef int checked_npu(int index) except -1
 cdef void* npu_stream_of(int index) noexcept
 cdef object npu_error(int code, str what)
+cdef int release_held() except -1
 cdef int note_queued(int index, void* stream, str what) except -1
 cdef mt_context* kernel_context() noexcept             # what this thread's kernels are told
 cdef int queue_launch(Kernel self, mt_frame* frame, int index, void* stream, PyObject** args, Py_ssize_t n) except -1
@@ -567,13 +576,15 @@ cdef struct Cold:
     int (*output_of_change)(Tensor view) except -1
     int (*give_history_of_change)(Node change, Tensor t) except -1
     # commands
-    bint (*begins_operation)(OpOverload op, int key, Bound* bound) except -1
-    int (*end_operation)() except -1
-    bint (*holds_launch)(Kernel self, mt_frame* frame, int index, void* stream, PyObject** args, Py_ssize_t n,
-                         list views) except -1
-    bint (*holds_call)(object function, tuple args) except -1
-    int (*queued)(int index, void* stream, str what) except -1
-    int (*release_held)() except -1
+    int (*begin_operation)(mt_run_t* run, OpOverload op, int key, Bound* bound) except -1
+    int (*close_operation)(mt_run_t* run) except -1
+    bint (*hold_launch)(mt_run_t* run, Kernel kernel, mt_frame* frame, int index, void* stream, PyObject** args, Py_ssize_t n,
+                        list views) except -1
+    bint (*hold_delegate)(mt_run_t* run, object execute, list inputs, list state, list outputs) except -1
+    int (*queued_alone)(mt_run_t* run, int index, void* stream, str what) except -1
+    int (*release)(mt_run_t* run) except -1
+    # delegates
+    int (*execute_delegate)(object execute, list inputs, list state, list outputs) except -1
     # random
     object (*find_generator)(object value)
     void* (*take_generator)(PyObject* source) except NULL

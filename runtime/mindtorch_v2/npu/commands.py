@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Any
-
 from .. import _core
-from .._core import CommandBuffer, Course, Run, RuntimeContext
-from .._managers import not_entered
+from .._core import CommandBuffer, Run, RuntimeContext
 from .runtime import DeviceLike, index_of, opened
 
-__all__ = ["CommandBuffer", "Following", "RuntimeContext", "command_buffer", "lookahead"]
+__all__ = ["CommandBuffer", "Run", "RuntimeContext", "command_buffer", "lookahead"]
 
 Log = list[tuple[str, str, str]]
 
@@ -26,41 +22,7 @@ def command_buffer(device: DeviceLike = None) -> CommandBuffer:
     return _core.command_buffer(index_of(device))
 
 
-class Following:
-    """``with``: the thread's operations are those of one run, whose end commits and waits."""
-
-    def __init__(self, course: Course | None = None, plan: Any = None, log: Log | None = None) -> None:
-        self._made = course, plan, log
-        self._run: Run | None = None
-
-    def __enter__(self) -> Run:
-        if self._run is not None:
-            raise RuntimeError("this block is entered already: make another one for each `with`")
-        opened()
-        run = Run(*self._made)
-        run.begin()
-        self._run = run
-        return run
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._run is None:
-            raise not_entered(self)
-        run, self._run = self._run, None
-        try:
-            run.end()
-        except RuntimeError:
-            if error is None:
-                raise  # else what the block raised says more
-        if error is None:
-            self._ended(run)
-
-    def _ended(self, run: Run) -> None:
-        """Judges a run that raised nothing."""
-
-
-def lookahead(log: Log | None = None) -> Following:
+def lookahead(log: Log | None = None) -> Run:
     """``with torch.npu.lookahead():`` operations learn what comes next without a plan, and work is committed by it.
 
     A kernel that asks for its context, and a delegate on an NPU, is queued when the thread's next operation arrives,
@@ -68,4 +30,5 @@ def lookahead(log: Log | None = None) -> Following:
     made inside when the block is left. ``log`` gets ``("encode" | "commit" | "wait", device, operation)`` as they
     happen.
     """
-    return Following(log=log)
+    opened()
+    return Run(log=log)

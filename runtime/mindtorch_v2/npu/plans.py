@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from .._core import Course, OpOverload, Run
-from .commands import Following, Log
+from .commands import Log
 from .errors import PlanError
+from .runtime import opened
 from .tracing import Call, Function, trace
 
 __all__ = ["ExecutionPlan", "Operation", "plan"]
@@ -38,13 +39,14 @@ class ExecutionPlan:
 
     operations: tuple[Operation, ...]
 
-    def follow(self, log: Log | None = None) -> Following:
+    def follow(self, log: Log | None = None) -> Run:
         """``with plan.follow():`` the block runs what is planned, and its operations know what comes next.
 
         An operation that is not the planned one raises ``PlanError`` before it runs, and so does the end of a block
         that has left some out. ``log`` gets ``("encode" | "commit" | "wait", device, operation)`` as they happen.
         """
-        return _FollowingPlan(self._course, self, log)
+        opened()
+        return Run(self._course, self, log)
 
     @functools.cached_property
     def _course(self) -> Course:
@@ -75,6 +77,15 @@ class ExecutionPlan:
             )
         return PlanError(
             f"the run departs from its plan: {problem}. Make a plan of what runs: torch.npu.plan(module, *inputs)",
+            position,
+        )
+
+    def unfinished(self, position: int) -> PlanError:
+        """The error for a run that ended before an operation of the plan."""
+        left = self.operations[position]
+        return PlanError(
+            f"the run departs from its plan: it ended before operation {position} of {len(self.operations)}, "
+            f"{left.operator} on {left.device}",
             position,
         )
 
@@ -114,18 +125,6 @@ class ExecutionPlan:
             return cls.from_json(Path(path).read_text())
         except ValueError as error:
             raise ValueError(f"{os.fspath(path)}: {error}") from None
-
-
-class _FollowingPlan(Following):
-    def _ended(self, run: Run) -> None:
-        operations = self._made[1].operations
-        if run.position < len(operations):
-            left = operations[run.position]
-            raise PlanError(
-                f"the run departs from its plan: it ended before operation {run.position} of {len(operations)}, "
-                f"{left.operator} on {left.device}",
-                run.position,
-            )
 
 
 def plan(module: Function, *example_inputs: Any) -> ExecutionPlan:

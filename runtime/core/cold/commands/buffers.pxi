@@ -67,11 +67,11 @@ cdef int logged = 0                      # runs under way that somebody reads al
 
 cdef int note(str what, int index, str name) except -1:
     """For who reads along with the thread's run."""
-    cdef void* run
+    cdef Run run
     if logged:
-        run = thread_state().run
-        if run != NULL and (<Run>run).log is not None:
-            (<Run>run).log.append((what, f"npu:{index}", name))
+        run = current_run()
+        if run is not None and run.log is not None:
+            run.log.append((what, f"npu:{index}", name))
     return 0
 
 
@@ -169,11 +169,11 @@ cdef bint is_captured(void* stream) noexcept:
     return npu_recordings > 0 and acl.capture_info != NULL and acl.capture_info(stream, &status, &model) == 0 and status != 0
 
 
-cdef inline CommandBuffer buffer_of(Run run, int index):
-    """The run's command buffer of an NPU: mostly that of the operation before."""
+cdef inline int turn_to_buffer(Run run, int index) except -1:
+    """Makes the command buffer of an NPU the run's recent one, which it mostly is."""
     if run.recent is None or run.recent.index != index:
         run.recent = buffer_at(run.table, index)
-    return run.recent
+    return 0
 
 
 class ThreadsBuffers(threading.local):
