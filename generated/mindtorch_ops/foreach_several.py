@@ -1039,7 +1039,7 @@ def _foreach_copy_(op):
 )
 def __fused_adam__default(op):
     """A step of an optimiser, for each parameter."""
-    op.python("mindtorch_v2.kernels.foreach:adam")
+    op.python("mindtorch_v2.kernels.optimizer_steps:adam")
     op.not_differentiable()
 
 
@@ -1052,7 +1052,7 @@ def __fused_adam__default(op):
 )
 def __fused_adam__tensor_lr(op):
     """A step of an optimiser, for each parameter."""
-    op.python("mindtorch_v2.kernels.foreach:adam")
+    op.python("mindtorch_v2.kernels.optimizer_steps:adam")
     op.not_differentiable()
 
 
@@ -1065,7 +1065,7 @@ def __fused_adam__tensor_lr(op):
 )
 def __fused_adamw__default(op):
     """A step of an optimiser, for each parameter."""
-    op.python("mindtorch_v2.kernels.foreach:adamw")
+    op.python("mindtorch_v2.kernels.optimizer_steps:adamw")
     op.python("mindtorch_v2.kernels.npu_products:fused_adamw_", device="NPU")
     op.not_differentiable()
 
@@ -1079,7 +1079,7 @@ def __fused_adamw__default(op):
 )
 def __fused_adamw__tensor_lr(op):
     """A step of an optimiser, for each parameter."""
-    op.python("mindtorch_v2.kernels.foreach:adamw")
+    op.python("mindtorch_v2.kernels.optimizer_steps:adamw")
     op.not_differentiable()
 
 
@@ -1092,7 +1092,7 @@ def __fused_adamw__tensor_lr(op):
 )
 def __fused_sgd__default(op):
     """A step of an optimiser, for each parameter."""
-    op.python("mindtorch_v2.kernels.foreach:sgd")
+    op.python("mindtorch_v2.kernels.optimizer_steps:sgd")
     op.not_differentiable()
 
 
@@ -1105,7 +1105,7 @@ def __fused_sgd__default(op):
 )
 def __fused_sgd__tensor_lr(op):
     """A step of an optimiser, for each parameter."""
-    op.python("mindtorch_v2.kernels.foreach:sgd")
+    op.python("mindtorch_v2.kernels.optimizer_steps:sgd")
     op.not_differentiable()
 
 
@@ -1118,7 +1118,7 @@ def __fused_sgd__tensor_lr(op):
 )
 def __fused_adagrad__default(op):
     """A step of an optimiser, for each parameter."""
-    op.python("mindtorch_v2.kernels.foreach:adagrad")
+    op.python("mindtorch_v2.kernels.optimizer_steps:adagrad")
     op.not_differentiable()
 
 
@@ -1131,7 +1131,7 @@ def __fused_adagrad__default(op):
 )
 def __fused_adagrad__tensor_lr(op):
     """A step of an optimiser, for each parameter."""
-    op.python("mindtorch_v2.kernels.foreach:adagrad")
+    op.python("mindtorch_v2.kernels.optimizer_steps:adagrad")
     op.not_differentiable()
 
 

@@ -40,6 +40,31 @@ cdef inline bint is_plain(Tensor t) noexcept:
         and watched == 0 and mt_state.run == NULL and t.storage.data != NULL and t.nelem > 0
 
 
+def lie_apart(list tensors not None):
+    """Whether these are tensors of one shape and dtype, contiguous in memory of the CPU, each in its own, of which nothing but autograd knows."""
+    cdef Py_ssize_t i, j, n = len(tensors)
+    cdef Tensor t, first = None
+    cdef char *at, *other
+    if mt_state.run != NULL or mt_state.transform or forward_levels:
+        return False
+    for i in range(n):
+        if not isinstance(tensors[i], Tensor):
+            return False
+        t = <Tensor>tensors[i]
+        if first is None:
+            first = t
+        if t.dev.type_code != KEY_CPU or (t.keys | mt_state.included & ~mt_state.excluded) & ~LIKE_ANY_OTHER or not t.contig \
+                or t.dt is not first.dt or t.nd != first.nd or memcmp(t.sizes, first.sizes, t.nd * sizeof(int64_t)) != 0 \
+                or t.storage.data == NULL and t.nelem > 0:
+            return False
+        at = tensor_data(t)
+        for j in range(i):
+            other = tensor_data(<Tensor>tensors[j])
+            if at < other + t.nelem * t.dt.itemsize and other < at + t.nelem * t.dt.itemsize:
+                return False
+    return True
+
+
 # ---------------------------------------------------------------- reading
 cdef object element(int code, const char* at):
     """The number of a dtype that lies there; of no narrow one."""

@@ -255,6 +255,8 @@ cdef int accumulate(Tensor variable, object grad, Py_ssize_t references=2) excep
         fits = mt_state.grad_off and lies_as(g, variable)
         if fits and g.base_ is None and Py_REFCNT(<PyObject*>g.storage) == 1 and Py_REFCNT(<PyObject*>g) <= references:
             variable.grad_ = g
+        elif fits and is_only_view(g, references):
+            variable.grad_ = same_value(g)
         elif fits and is_plain_copy(g):
             variable.grad_ = plain_copy(g)
         elif fits:
@@ -268,6 +270,13 @@ cdef int accumulate(Tensor variable, object grad, Py_ssize_t references=2) excep
     else:
         variable.grad_ = pair(OP_ADD, held, g)
     return 0
+
+
+cdef inline bint is_only_view(Tensor g, Py_ssize_t references) noexcept:
+    """Whether a gradient is a view of all of a tensor that nobody else refers to, as the transpose of a product is."""
+    return g.base_ is not None and Py_REFCNT(<PyObject*>g) <= references and Py_REFCNT(<PyObject*>g.base_) == 1 \
+        and Py_REFCNT(<PyObject*>g.storage) == 2 and (<Tensor>g.base_).nelem == g.nelem \
+        and not (g.keys | mt_state.included) & ~mt_state.excluded & (OVERRIDES | TRACING | LAZY)
 
 
 cdef inline bint lies_as(Tensor g, Tensor variable) noexcept:

@@ -167,3 +167,40 @@ def test_the_ways_to_call_backward() -> None:
 )
 def test_wrong_calls_of_backward(call: Any, quoted: str) -> None:
     agree(lambda torch: call(torch, torch.ones(2, requires_grad=True)), quoted)
+
+
+@pytest.mark.parametrize("case", ["alone", "kept", "a view of it kept", "of a larger one"])
+def test_a_view_that_nobody_else_refers_to_is_kept_as_gradient(case):
+    kept, addresses = [], []
+
+    class Transposed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, w):
+            return w * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            made = torch.ones(4 if case == "of a larger one" else 2, 3)
+            addresses.append(made.data_ptr())
+            if case == "kept":
+                kept.append(made)
+            if case == "a view of it kept":
+                kept.append(made.view(6))
+            return made[:2].t() if case == "of a larger one" else made.t()
+
+    w = torch.empty_strided((3, 2), (1, 3)).fill_(2.0).requires_grad_()
+    Transposed.apply(w).sum().backward()
+    assert (w.grad.data_ptr() == addresses[0]) is (case == "alone")
+    assert w.grad.stride() == w.stride()
+    assert w.grad._base is None
+    assert w.grad.tolist() == [[1.0] * 2] * 3
+    w.grad.zero_()
+    assert all((tensor == 1).all() for tensor in kept)
+
+
+def test_the_gradient_of_a_linear_layers_weight_is_not_copied():
+    layer = torch.nn.Linear(300, 200)
+    with torch.profiler.profile() as profile:
+        layer(torch.ones(3, 300)).sum().backward()
+    assert layer.weight.grad.is_contiguous()
+    assert "aten::copy_" not in {row.key for row in profile.key_averages()}
