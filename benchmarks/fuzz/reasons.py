@@ -262,6 +262,14 @@ OF_ANY_CALL = (
         ),
     ),
     Reason(
+        "what is written to a tensor given has no gradient: ours refuses to lose it, as PyTorch in most operators; in "
+        "the others PyTorch's is lost without a word, or raises when it is asked for",
+        kinds("refused error"),
+        lambda call, ours, theirs: (
+            "functions with out=... arguments don't support automatic differentiation" in message(ours)
+        ),
+    ),
+    Reason(
         "an NPU of an index that there cannot be: PyTorch's side ran on the CPU",
         kinds("refused error"),
         lambda call, ours, theirs: "NPUs are supported" in message(ours),

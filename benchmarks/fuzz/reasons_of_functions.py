@@ -437,4 +437,10 @@ OF_SINGLE_FUNCTIONS = (
             is not None
         ),
     ),
+    Reason(
+        "the largest of a window wholly in the padding is at no place: PyTorch's is outside the image, where its "
+        "gradient is then written",
+        kinds("refused"),
+        lambda call, ours, theirs: "max_pool" in name(call) and "index out of range" in message(ours),
+    ),
 )

@@ -498,7 +498,7 @@ def _index_fill_int_scalar_out(op):
 def _index_fill__int_tensor(op, self, dim, index, value):
     """Slices filled with the value of a tensor without dimensions."""
     op.returns(self)
-    op.python("mindtorch_v2.kernels.scattering:index_fill_tensor_")
+    op.python("mindtorch_v2.kernels.scattering:index_fill_tensor_", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):

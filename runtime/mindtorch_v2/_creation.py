@@ -261,6 +261,10 @@ def as_tensor(data: Any, *, dtype: DType | type | None = None, device: Any = Non
 
 def legacy_tensor(cls: type[Tensor], *args: Any, **options: Any) -> Tensor:
     """What calling the class ``Tensor`` gives: sizes stand for an uninitialised tensor, a sequence for its values."""
+    if cls is Tensor and len(args) == 1 and not options and type(args[0]) is list:  # as nearly always
+        listed_values = _core.tensor_of_lists(args[0], _core.get_default_dtype())
+        if listed_values is not None:
+            return listed_values
     if options.keys() - {"device"}:
         raise TypeError(
             f"new() received an invalid combination of arguments - got {', '.join(sorted(options))}; expected sizes, a "

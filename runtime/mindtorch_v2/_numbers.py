@@ -9,7 +9,7 @@ from . import _core
 from ._core import Tensor
 from ._core import dtype as DType
 
-__all__ = ["PYTHON_TYPES", "as_element", "check_factor", "is_beyond", "to_word", "wrapped"]
+__all__ = ["PYTHON_TYPES", "as_element", "check_factor", "is_beyond", "refuse_too_big", "to_word", "wrapped"]
 
 # The Python types that stand for dtypes.
 PYTHON_TYPES: dict[Any, DType] = {

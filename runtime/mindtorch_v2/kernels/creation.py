@@ -9,7 +9,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor, copied_to, device, dtype, zeros
 from .._narrow_dtypes import is_narrow, widened
-from .._numbers import as_element, to_word, wrapped
+from .._numbers import as_element, refuse_too_big, to_word, wrapped
 from .._ops import ops
 from ..backends._copies import copy_ as copy_between
 from ..backends._copies import to_cpu
@@ -31,7 +31,6 @@ __all__ = [
     "empty",
     "empty_like",
     "empty_strided",
-    "eye",
     "eye_of",
     "fill_",
     "linspace",
@@ -48,8 +47,7 @@ __all__ = [
 _I64 = _core.dtypes["int64"]
 _F32, _F64 = _core.dtypes["float32"], _core.dtypes["float64"]
 _BOOL = _core.dtypes["bool"]
-_C32 = _core.dtypes["complex32"]
-_F16 = _core.dtypes["float16"]
+_C32, _C64 = _core.dtypes["complex32"], _core.dtypes["complex64"]
 _CPU = _core.device("cpu")
 _SMALL = 65504  # what every floating-point dtype holds
 _LAST = (1 << 63) - 1  # of the integers that a signed word holds
@@ -85,10 +83,7 @@ def empty_strided(
 
 def scalar_tensor(s: Any, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
     """A tensor without dimensions that holds a number; of the default dtype unless one is given."""
-    result = _core.alloc((), dtype, device)
-    if result.dtype is _F16 and not isinstance(s, complex):
-        return write(result, s)  # of float16 alone PyTorch makes what is too large infinite here
-    return _fill(result, s)
+    return _fill(_core.alloc((), dtype, device), s)
 
 
 def empty_like(
@@ -219,11 +214,6 @@ def _complex_line(first: complex, last: complex, steps: int, target: dtype, wher
     return _on_cpu((steps,), target, where, fill)
 
 
-def eye(n: int, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
-    """The identity matrix of n rows."""
-    return eye_of(n, n, dtype=dtype, device=device)
-
-
 def eye_of(n: int, m: int, *, dtype: dtype | None = None, device: device | None = None, **options: Any) -> Tensor:
     """The identity matrix of n rows and m columns."""
     for name, size in (("n", n), ("m", m)):
@@ -320,12 +310,21 @@ def local_scalar_dense(self: Tensor) -> Any:
 
 
 def _fill(target: Tensor, value: Any) -> Tensor:
-    """Writes a number into all of a tensor. Raises RuntimeError where its dtype cannot hold the number."""
-    if target.dtype is _C32 and target.dim():  # one alone is looked at more closely
-        return write(target, as_element(value, _core.dtypes["complex64"]))
-    if is_narrow(target.dtype) and not target.is_complex() and not target.dim() and not isinstance(value, complex):
-        return write(target, value)
-    return write(target, as_element(value, target.dtype))
+    """Writes a number into all of a tensor. Raises RuntimeError where its dtype cannot hold the number.
+
+    As in PyTorch, a single element takes the nearest of a narrow floating-point dtype, which may be infinite.
+    """
+    if target.is_meta:
+        if isinstance(value, int):
+            refuse_too_big(value)
+        return target
+    kept = target.dtype
+    if target.numel() == 1:
+        if kept.is_floating_point and kept.itemsize < 4:
+            return write(target, as_element(value, _F64))
+    elif kept is _C32:
+        kept = _C64
+    return write(target, as_element(value, kept))
 
 
 def write(target: Tensor, value: Any) -> Tensor:

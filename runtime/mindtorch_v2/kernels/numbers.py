@@ -12,7 +12,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .. import _core
-from .._core import Tensor, full
+from .._core import Tensor, dtype, full
 from .._numbers import as_element, wrapped
 from ._arrays import written_once
 from ._native import native
@@ -270,8 +270,13 @@ def masked_fill_with_(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
 
 
 def _fill_where(mask: Tensor, value: Any, self: Tensor, out: Tensor) -> Tensor:
-    native("mt_where", "desc", "desc", "desc", "desc")(mask, full((), value, dtype=self.dtype), self, out)
+    native("mt_where", "desc", "desc", "desc", "desc")(mask, _element(value, self.dtype), self, out)
     return out
+
+
+def _element(number: Any, target: dtype) -> Tensor:
+    """A number that a dtype must hold, as a tensor: `full` alone makes of one too large for a half an infinite one."""
+    return full((), as_element(number, target), dtype=target)
 
 
 def clamp(self: Tensor, min: Any, max: Any) -> Tensor:
@@ -282,8 +287,8 @@ def clamp(self: Tensor, min: Any, max: Any) -> Tensor:
         raise NotImplementedError(f"clamp() is not implemented for {target}")
     out = _core.alloc(self.shape, target, self.device)
     lowest, highest = _range(target)
-    low = full((), lowest if min is None else min, dtype=target)
-    high = full((), highest if max is None else max, dtype=target)
+    low = _element(lowest if min is None else min, target)
+    high = _element(highest if max is None else max, target)
     native("mt_clamp", "desc", "desc", "desc", "desc")(self, low, high, out)
     return out
 

@@ -141,14 +141,17 @@ def _middle(name: str, self: Tensor) -> Tensor:
         if not self.is_floating_point():
             return moved(_least(self.dtype), self.dtype)
         return ops.aten.full([], float("nan"), dtype=self.dtype)  # type: ignore[no-any-return]
+    if self.dtype is _BOOL:
+        raise NotImplementedError(f"{name}() is not implemented for {self.dtype}")
     return _middle_of(name, flat, 0, False)[0]
 
 
 def _least(dtype: Any) -> Any:
+    """NaN converted: the least integer, or true."""
     import numpy as np
 
     name = str(dtype).removeprefix("torch.")
-    return np.zeros((), name) if name == "bool" else np.array(np.iinfo(name).min)
+    return np.ones((), name) if name == "bool" else np.array(np.iinfo(name).min)
 
 
 def median_dim(self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
@@ -343,13 +346,16 @@ def searchsorted(
     import numpy as np
 
     right = _check_search(sorted_sequence, self, right, side, sorter)
-    sequences = as_array(sorted_sequence)
+    wide = _core.common_dtype(sorted_sequence, self)
+    if wide.is_complex and self.numel():
+        raise NotImplementedError(f"torch.searchsorted() is not implemented for {wide}")
+    sequences = as_array(sorted_sequence.to(wide))
     if sorter is not None:
         order = bits(sorter)
         if order.size and (order.min() < 0 or order.max() >= sequences.shape[-1]):
             raise RuntimeError("torch.searchsorted(): sorter index out of range")
         sequences = np.take_along_axis(sequences, order, -1)
-    values = as_array(self)
+    values = as_array(self.to(wide))
     where: Any = "right" if right else "left"
     if sequences.ndim == 1:
         found = np.searchsorted(sequences, values, where)
@@ -375,12 +381,6 @@ def _check_search(sequence: Tensor, values: Tensor, right: bool, side: str | Non
         raise RuntimeError(
             "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
             "boundaries tensor dim(0)"
-        )
-    if values.dtype is not sequence.dtype:
-        raise RuntimeError(
-            "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but got "
-            "boundary tensor "
-            f"dtype {sequence.dtype} and input value tensor dtype {values.dtype}"
         )
     if sequence.dim() != 1 and (values.dim() != sequence.dim() or values.shape[:-1] != sequence.shape[:-1]):
         raise RuntimeError(

@@ -71,6 +71,10 @@ class _Windows:
                     f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
                     f"dilation={d}"
                 )
+            if p > k // 2:  # PyTorch asks for both
+                raise RuntimeError(
+                    f"pad should be smaller than or equal to half of kernel size, but got pad={p} and kernel_size={k}"
+                )
         _check_image(name, shape, dims)
         self.sizes = list(shape[-dims:])
         self.places = [self._places(at, ceil) for at in range(dims)]

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _core
 from .._core import IndexOutOfRangeError, Tensor, is_grad_enabled
+from .._numbers import as_element
 from .._ops import ops
 from .._settings import alert_not_deterministic
 from ..autograd.function import DelayedError
@@ -124,9 +125,16 @@ def scatter_value_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 def _filled(self: Tensor, index: Tensor, value: Any) -> Tensor:
     """The number in a tensor of index's shape, without memory for each element."""
-    number = ops.aten.full([], value, dtype=self.dtype, device=self.device)
+    number = _number(self, value)
     result: Tensor = number.expand(index.shape)
     return result
+
+
+def _number(self: Tensor, value: Any) -> Tensor:
+    """The number as an element of self's dtype. Raises RuntimeError where that cannot hold it."""
+    number = value if self.is_meta else as_element(value, self.dtype)
+    made: Tensor = ops.aten.full([], number, dtype=self.dtype, device=self.device)
+    return made
 
 
 _BY_WORD = {"add": "sum", "multiply": "prod"}
@@ -153,6 +161,8 @@ def scatter_reduce_(
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
     if self.dtype is not src.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    if reduce == "mean" and self.dtype is _BOOL and not self.is_meta:
+        raise NotImplementedError("scatter_reduce(): truth values have no mean")
     if index.numel() == 0:
         return self
     target, where, source = _lifted(self), _lifted(index), _lifted(src)
@@ -186,8 +196,6 @@ def scatter_reduce(
 
 def _mean_at(self: Tensor, d: int, index: Tensor, source: Tensor, include_self: bool) -> None:
     """Values added at places, and the sums divided by how many there are."""
-    if self.dtype is _BOOL:
-        raise NotImplementedError("scatter_reduce(): truth values have no mean")
     scatter_add_(self, d, index, source)
     once = written_once(index)  # an index for a whole slice is counted once
     shape = [
@@ -268,8 +276,8 @@ def scatter_reduce_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None
 
 
 # ---------------------------------------------------------------- slices
-def _slices(name: str, self: Tensor, dim: int, index: Tensor, first: int = 0) -> tuple[int, Any]:
-    """The dimension, and the indices of its slices, of which the least that there may be is ``first``.
+def _slices(name: str, self: Tensor, dim: int, index: Tensor) -> tuple[int, Any]:
+    """The dimension, and the indices of its slices.
 
     Raises an IndexError that is a RuntimeError, too, for others: PyTorch's is one or the other, by the dimensions.
     """
@@ -278,12 +286,16 @@ def _slices(name: str, self: Tensor, dim: int, index: Tensor, first: int = 0) ->
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.dim()}")
     if index.dtype not in (_I64, _I32):
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {index.dtype}")
+    return d, _places(name, d, self.shape[d] if self.dim() else 1, index)
+
+
+def _places(name: str, d: int, size: int, index: Tensor, first: int = 0) -> Any:
+    """The indices of slices among ``size``, of which the least that there may be is ``first``."""
     places = bits(index).reshape(-1)
-    size = self.shape[d] if self.dim() else 1
     if places.size and (places.min() < first or places.max() >= size):
         wrong = places[(places < first) | (places >= size)].flat[0]
         raise IndexOutOfRangeError(f"{name}(): index {wrong} is out of bounds for dimension {d} with size {size}")
-    return d, places
+    return places
 
 
 def _check_slices(name: str, self: Tensor, d: int, index: Tensor, source: Tensor) -> None:
@@ -360,23 +372,28 @@ def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """Slices filled with a number."""
-    if isinstance(value, complex) and not self.is_complex():
-        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
-    size = self.shape[wrap_dim(dim, self.dim())] if self.dim() else 1
-    d, places = _slices("index_fill_", self, dim, index, -size)
-    if index.dtype is not _I64:
-        raise IndexError("index_fill_(): Expected dtype int64 for index.")
-    if self.numel() and not self.is_meta and places.size:
-        number = ops.aten.full([], value, dtype=self.dtype)
-        bits(self)[_at(self, d, places)] = bits(number)
+    if not self.is_meta:  # as in PyTorch, which looks at no dtype there
+        if index.dtype is not _I64:
+            raise IndexError("index_fill_(): Expected dtype int64 for index.")
+        if isinstance(value, complex) and not self.is_complex():
+            raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    d = wrap_dim(dim, self.dim())
+    if index.dim() > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
+    if self.is_meta:
+        return self
+    number = bits(_number(self, value))
+    size = self.shape[d] if self.dim() else 1
+    if index.numel() and (self.numel() or not size):
+        bits(self)[_at(self, d, _places("index_fill_", d, size, index, -size))] = number
     return self
 
 
 def index_fill_tensor_(self: Tensor, dim: int, index: Tensor, value: Tensor) -> Tensor:
     """Slices filled with the value of a tensor without dimensions."""
     if value.dim():
-        raise RuntimeError(f"Only supports 0-dimension value tensor, but got tensor with {value.dim()} dimension(s).")
-    return index_fill_(self, dim, index, value.item())
+        raise RuntimeError(f"Only supports 0-dimensional value tensor. Got a tensor with {value.dim()} dimensions.")
+    return index_fill_(self, dim, index, 0 if self.is_meta else value.item())
 
 
 def index_reduce(

@@ -504,12 +504,14 @@ def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) ->
     """How often each number from 0 on is there, or the sum of its weights."""
     import numpy as np
 
-    if self.dim() != 1 or self.is_floating_point() or self.is_complex():
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if self.dtype is _BOOL or self.is_floating_point() or self.is_complex():
+        raise NotImplementedError(f"bincount() is not implemented for {self.dtype}")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
+    if self.dim() == 1 and not self.numel():  # as in PyTorch, which looks at no weights there
+        return ops.aten.zeros([minlength], dtype=_I64)  # type: ignore[no-any-return]
     array = as_array(self)
-    if array.size and array.min() < 0:
+    if self.dim() != 1 or array.min() < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if weights is None:
         return moved(np.bincount(array.astype("int64"), minlength=minlength), _I64)

@@ -22,16 +22,17 @@ _KEPT = frozenset((
 ))  # fmt: skip
 _RUNNING = frozenset(("cummax", "cummin", "logcumsumexp"))
 _EXACT = frozenset((
-    "addmm", "alias_copy", "all", "amax", "amin", "any", "argmax", "argmin", "bucketize", "complex", "detach_copy",
-    "diag", "diagonal_copy", "dot", "fft_fft", "fft_fft2", "fft_fftn", "fft_ifft", "fft_ifft2", "fft_ifftn",
-    "fft_ihfft", "fft_ihfft2", "fft_ihfftn", "fft_rfft", "fft_rfft2", "fft_rfftn", "gather", "histc", "inner",
-    "inverse", "isin", "linalg_det", "linalg_eigvals", "linalg_eigvalsh", "linalg_inv", "linalg_matmul",
-    "linalg_matrix_norm", "linalg_multi_dot", "linalg_norm", "linalg_solve", "linalg_svdvals", "linalg_vecdot",
-    "linalg_vector_norm", "log_softmax", "matmul", "mm", "msort", "mv", "nanquantile", "nonzero", "nuclear_norm",
-    "polar", "quantile", "searchsorted", "slice_copy", "slice_scatter", "softmax", "squeeze_copy", "t_copy", "take",
-    "take_along_dim", "tensordot", "tril", "triu", "unsqueeze_copy", "upsample_bicubic2d", "upsample_bilinear2d",
-    "upsample_linear1d", "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d",
-    "_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "upsample_trilinear3d", "vdot", "view_as_complex_copy",
+    "addmm", "alias_copy", "all", "amax", "amin", "any", "argmax", "argmin", "bincount", "bucketize", "complex",
+    "count_nonzero", "detach_copy", "diag", "diagonal_copy", "dot", "fft_fft", "fft_fft2", "fft_fftn", "fft_ifft",
+    "fft_ifft2", "fft_ifftn", "fft_ihfft", "fft_ihfft2", "fft_ihfftn", "fft_rfft", "fft_rfft2", "fft_rfftn", "gather",
+    "histc", "inner", "inverse", "isin", "linalg_det", "linalg_eigvals", "linalg_eigvalsh", "linalg_inv",
+    "linalg_matmul", "linalg_matrix_norm", "linalg_multi_dot", "linalg_norm", "linalg_solve", "linalg_svdvals",
+    "linalg_vecdot", "linalg_vector_norm", "log_softmax", "matmul", "median", "mm", "msort", "mv", "nanmedian",
+    "nanquantile", "nonzero", "nuclear_norm", "polar", "quantile", "searchsorted", "slice_copy", "slice_scatter",
+    "softmax", "squeeze_copy", "t_copy", "take", "take_along_dim", "tensordot", "tril", "triu", "unsqueeze_copy",
+    "upsample_bicubic2d", "upsample_bilinear2d", "upsample_linear1d", "upsample_nearest1d", "upsample_nearest2d",
+    "upsample_nearest3d", "_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d",
+    "upsample_trilinear3d", "vdot", "view_as_complex_copy",
 ))  # fmt: skip
 _INTO_ITS_DTYPE = frozenset(("cumprod", "cumsum", "nansum", "prod", "sum"))
 _OF_TENSORS = frozenset(("clamp.Tensor", "clamp_max.Tensor", "clamp_min.Tensor", "clip.Tensor"))  # these are promoted
