@@ -26,11 +26,20 @@ ROUNDS, CALLS = 15, 2_000
 def calls(torch: Any) -> dict[str, Callable[[], object]]:
     """What is called, by its text: ``x`` and ``y`` are 4×4 float32, ``a`` such a leaf that requires grad.
 
-    ``one`` has no dimensions, ``array`` is NumPy's, ``at`` and ``places`` are indices.
+    ``one`` has no dimensions, ``array`` is NumPy's, ``at`` and ``places`` are indices; images, filters and scores
+    are of a few elements, too.
     """
     x, y = torch.ones(4, 4), torch.ones(4, 4)
     a, row, turned = torch.ones(4, 4).requires_grad_(), torch.ones(1, 4), torch.ones(4, 4).t()
     one, array, at, places = torch.ones(()), numpy.zeros(4), torch.tensor([0, 1]), torch.tensor([[0], [1]])
+    functional = torch.nn.functional
+    image, filters, line, taps = (
+        torch.ones(1, 3, 4, 4),
+        torch.ones(4, 3, 3, 3),
+        torch.ones(1, 2, 5),
+        torch.ones(3, 2, 3),
+    )
+    heads, scores = torch.ones(1, 2, 3, 4), torch.ones(2, 3)
     return {
         "torch.tensor(1.0)": lambda: torch.tensor(1.0),
         "torch.tensor([1.0, 2.0])": lambda: torch.tensor([1.0, 2.0]),
@@ -110,6 +119,21 @@ def calls(torch: Any) -> dict[str, Callable[[], object]]:
         "x.index_select(0, at)": lambda: x.index_select(0, at),
         "x.gather(1, places)": lambda: x.gather(1, places),
         "torch.einsum('ij,jk->ik', x, y)": lambda: torch.einsum("ij,jk->ik", x, y),
+        "torch.eye(4)": lambda: torch.eye(4),
+        "torch.complex(x, y)": lambda: torch.complex(x, y),
+        "torch.var_mean(x)": lambda: torch.var_mean(x),
+        "F.pad(x, (1, 1))": lambda: functional.pad(x, (1, 1)),
+        "F.conv1d(line, taps)": lambda: functional.conv1d(line, taps),
+        "F.conv2d(image, filters)": lambda: functional.conv2d(image, filters),
+        "F.max_pool2d(image, 2)": lambda: functional.max_pool2d(image, 2),
+        "F.avg_pool2d(image, 2)": lambda: functional.avg_pool2d(image, 2),
+        "F.interpolate(image, scale_factor=2.0)": lambda: functional.interpolate(image, scale_factor=2.0),
+        "F.scaled_dot_product_attention(heads, heads, heads)": lambda: functional.scaled_dot_product_attention(
+            heads, heads, heads
+        ),
+        "F.normalize(x)": lambda: functional.normalize(x),
+        "F.cosine_similarity(x, y)": lambda: functional.cosine_similarity(x, y),
+        "F.nll_loss(scores, at)": lambda: functional.nll_loss(scores, at),
         "a.sum(), recorded": lambda: a.sum(),
         "a.mean(1), recorded": lambda: a.mean(1),
     }

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import any_of, desc, empty, like, none_of
+from mindtorch_v2.library.definitions import any_of, broadcast_shapes, desc, empty, like, none_of
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
@@ -41,7 +41,7 @@ _libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relativ
 def view_as_real(op, self):
     """Complex numbers as pairs in a last dimension of 2."""
     op.check(self.is_complex(), message="view_as_real is only supported for complex tensors")
-    op.python("mindtorch_v2.kernels.complex:view_as_real", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:view_as_real", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -60,7 +60,7 @@ def view_as_complex(op, self):
     )
     op.check(self.dim() > 0, message="Input tensor must have one or more dimensions")
     op.check(self.size(self.dim() - 1) == 2, message="Tensor must have a last dimension of size 2")
-    op.python("mindtorch_v2.kernels.complex:view_as_complex", device=("CPU", "NPU", "Meta"))
+    op.python("mindtorch_v2._core:view_as_complex", device=("CPU", "NPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -80,7 +80,7 @@ def imag(op, self):
     op.python("mindtorch_v2.kernels.complex:imag", device="any")
 
 
-@_lib.operator("complex(Tensor real, Tensor imag) -> Tensor")
+@_lib.operator("complex(Tensor real, Tensor imag) -> Tensor", tags="pointwise", device_check="CPUScalars")
 def _complex_default(op, real, imag):
     """Complex numbers of their parts."""
     op.check(
@@ -91,12 +91,29 @@ def _complex_default(op, real, imag):
         any_of(real.dtype == torch.float32, real.dtype == torch.float64, real.dtype == torch.float16),
         message=f"Expected both inputs to be Half, Float or Double tensors but got {real.dtype} and {imag.dtype}",
     )
-    op.python("mindtorch_v2.kernels.complex:complex_of", device="any")
+    out = op.returns(
+        empty(
+            broadcast_shapes(real.shape, imag.shape),
+            torch.complex64
+            if real.dtype == torch.float32
+            else torch.complex128
+            if real.dtype == torch.float64
+            else torch.complex32,
+            real,
+        )
+    )
+    op.launch("CPU", _libmindtorch_cpu["mt_complex"], desc(real), desc(imag), desc(out))
+    op.python("mindtorch_v2.kernels.complex:complex_of", device="NPU")
+
+    @op.gradient
+    def _(grad):
+        return {real: torch.ops.aten.real(grad), imag: torch.ops.aten.imag(grad)}
 
 
 @_lib.operator(
     "complex.out(Tensor real, Tensor imag, *, Tensor(a!) out) -> Tensor(a!)",
-    device_check="ExactSame",
+    tags="pointwise",
+    device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
 )
 def _complex_out(op):
@@ -105,23 +122,47 @@ def _complex_out(op):
     op.not_implemented()
 
 
-@_lib.operator("polar(Tensor abs, Tensor angle) -> Tensor")
+@_lib.operator("polar(Tensor abs, Tensor angle) -> Tensor", tags="pointwise", device_check="CPUScalars")
 def _polar_default(op, abs, angle):
     """Complex numbers of magnitudes and angles."""
     op.check(
         abs.dtype == angle.dtype,
         message=f"Expected object of scalar type {abs.dtype} but got scalar type {angle.dtype} for second argument",
     )
+    op.check(abs.dtype != torch.float16, message="\"polar_cpu\" not implemented for 'Half'", error=NotImplementedError)
     op.check(
         any_of(abs.dtype == torch.float32, abs.dtype == torch.float64),
         message=f"Expected both inputs to be Half, Float or Double tensors but got {abs.dtype} and {angle.dtype}",
     )
-    op.returns(torch.ops.aten.complex(abs * angle.cos(), abs * angle.sin()))
+    out = op.returns(
+        empty(
+            broadcast_shapes(abs.shape, angle.shape),
+            torch.complex64
+            if abs.dtype == torch.float32
+            else torch.complex128
+            if abs.dtype == torch.float64
+            else torch.complex32,
+            abs,
+        )
+    )
+    op.launch("CPU", _libmindtorch_cpu["mt_polar"], desc(abs), desc(angle), desc(out))
+    op.compute(torch.ops.aten.complex(abs * angle.cos(), abs * angle.sin()), device="NPU")
+
+    @op.gradient
+    def _(grad):
+        return {
+            abs: torch.ops.aten.real(torch.ops.aten.conj_physical(grad) * torch.ops.aten.sgn(out)),
+            angle: torch.ops.aten.real(
+                torch.ops.aten.conj_physical(grad)
+                * torch.ops.aten.complex(-torch.ops.aten.imag(out), torch.ops.aten.real(out))
+            ),
+        }
 
 
 @_lib.operator(
     "polar.out(Tensor abs, Tensor angle, *, Tensor(a!) out) -> Tensor(a!)",
-    device_check="ExactSame",
+    tags="pointwise",
+    device_check="CPUScalars",
     overlap_check=("Internal", "Partial"),
 )
 def _polar_out(op):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
+from mindtorch_v2.library.definitions import all_of, none_of
 
 __all__ = [
     "_convolution",
@@ -33,7 +34,7 @@ _lib = Library("aten", "FRAGMENT")
 )
 def _convolution_default(op):
     """The convolution of a batch of channels with filters, or a transposed one."""
-    op.python("mindtorch_v2.kernels.convolution:convolution", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:convolution", device=("CPU", "Meta"))
     op.backward(
         "mindtorch_v2.kernels.convolution:convolution_gradient",
         setup_context="mindtorch_v2.kernels.convolution:convolution_setup",
@@ -113,9 +114,12 @@ def _convolution_mode(op):
     "conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, SymInt[1] "
     "dilation=1, SymInt groups=1) -> Tensor"
 )
-def _conv1d_default(op):
+def _conv1d_default(op, input, weight, bias, stride, padding, dilation, groups):
     """A convolution over 1 dimension, of a batch or one image."""
-    op.python("mindtorch_v2.kernels.convolution:conv1d", device="any")
+    if all_of(input.dim() == 3, none_of(input.is_complex())):
+        op.returns(torch.ops.aten.convolution(input, weight, bias, stride, padding, dilation, False, [0], groups))
+    else:
+        op.python("mindtorch_v2.kernels.convolution:conv1d", device="any")
 
 
 @_lib.operator(
@@ -140,9 +144,12 @@ def conv_transpose1d(op):
     "conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, SymInt[2] "
     "dilation=1, SymInt groups=1) -> Tensor"
 )
-def _conv2d_default(op):
+def _conv2d_default(op, input, weight, bias, stride, padding, dilation, groups):
     """A convolution over 2 dimensions, of a batch or one image."""
-    op.python("mindtorch_v2.kernels.convolution:conv2d", device="any")
+    if all_of(input.dim() == 4, none_of(input.is_complex())):
+        op.returns(torch.ops.aten.convolution(input, weight, bias, stride, padding, dilation, False, [0, 0], groups))
+    else:
+        op.python("mindtorch_v2.kernels.convolution:conv2d", device="any")
 
 
 @_lib.operator(

@@ -294,7 +294,7 @@ def _linspace_tensor_tensor_out(op):
 )
 def _eye_default(op):
     """The identity matrix of n rows."""
-    op.python("mindtorch_v2.kernels.creation:eye", device="any")
+    op.python("mindtorch_v2._core:eye", device="any")
 
 
 @_lib.operator(
@@ -314,7 +314,7 @@ def _eye_out(op):
 )
 def _eye_m(op):
     """The identity matrix of n rows and m columns."""
-    op.python("mindtorch_v2.kernels.creation:eye_of", device="any")
+    op.python("mindtorch_v2._core:eye_of", device="any")
 
 
 @_lib.operator(

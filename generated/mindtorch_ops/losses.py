@@ -6,7 +6,16 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import broadcast, broadcast_shapes, desc, empty, f64, promote_types, result_type
+from mindtorch_v2.library.definitions import (
+    all_of,
+    broadcast,
+    broadcast_shapes,
+    desc,
+    empty,
+    f64,
+    promote_types,
+    result_type,
+)
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
@@ -60,9 +69,12 @@ def cross_entropy_loss(op):
     "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> "
     "Tensor"
 )
-def nll_loss_nd(op):
+def nll_loss_nd(op, self, target, weight, reduction, ignore_index):
     """Minus the score of each target class."""
-    op.python("mindtorch_v2.kernels.class_losses:nll_loss_nd", device="any")
+    if all_of(self.dim() == 2, target.dim() == 1, self.size(0) == target.size(0)):
+        op.returns(torch.ops.aten.nll_loss(self, target, weight, reduction, ignore_index))
+    else:
+        op.python("mindtorch_v2.kernels.class_losses:nll_loss_nd", device="any")
 
 
 @_lib.operator("l1_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor")

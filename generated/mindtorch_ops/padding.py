@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
+from mindtorch_v2.library.definitions import all_of
 
 __all__ = [
     "_pad_circular",
@@ -34,7 +35,7 @@ _lib = Library("aten", "FRAGMENT")
 @_lib.operator("constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor")
 def _constant_pad_nd_default(op):
     """A number around a tensor; a negative width takes elements away."""
-    op.python("mindtorch_v2.kernels.padding:constant_pad_nd", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:constant_pad_nd", device=("CPU", "Meta"))
     op.backward(
         "mindtorch_v2.kernels.padding:constant_pad_gradient",
         setup_context="mindtorch_v2.kernels.padding:constant_pad_setup",
@@ -287,9 +288,12 @@ def _pad_enum(op):
 
 
 @_lib.operator('pad(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor')
-def pad(op):
+def pad(op, self, pad, mode, value):
     """An image made wider by a number, or by elements that the mode says."""
-    op.python("mindtorch_v2.kernels.padding:pad", device="any")
+    if all_of(mode == "constant", pad.rank() % 2 == 0, pad.rank() <= 2 * self.dim()):
+        op.returns(torch.ops.aten.constant_pad_nd(self, pad, 0 if value is None else value))
+    else:
+        op.python("mindtorch_v2.kernels.padding:pad", device="any")
 
 
 @_lib.operator("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor")

@@ -102,7 +102,7 @@ def _max_pool1d(op, self, kernel_size, stride, padding, dilation, ceil_mode):
 def _max_pool2d_with_indices_default(op, self, kernel_size, stride, padding, dilation, ceil_mode):
     """The largest elements of windows, and where in the image they are."""
     _out0, out1 = op.returns()
-    op.python("mindtorch_v2.kernels.pooling:max_pool2d_with_indices", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:max_pool2d_with_indices", device=("CPU", "Meta"))
 
     @op.gradient(differentiable=(True, False))
     def _(grad0, grad1):
@@ -439,7 +439,7 @@ def avg_pool1d(op):
 )
 def _avg_pool2d_default(op, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     """Means of windows, or their sums by a number."""
-    op.python("mindtorch_v2.kernels.pooling:avg_pool2d", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:avg_pool2d", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):

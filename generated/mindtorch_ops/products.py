@@ -76,9 +76,16 @@ def _inner_out(op):
 
 
 @_lib.operator("kron(Tensor self, Tensor other) -> Tensor", variants=("function", "method"))
-def _kron_default(op):
+def _kron_default(op, self, other):
     """Kronecker's product."""
-    op.python("mindtorch_v2.kernels.products:kron", device="any")
+    if all_of(self.dim() == 2, other.dim() == 2, self.numel() < 256, other.numel() < 256):
+        op.returns(
+            (self.reshape([self.size(0), 1, self.size(1), 1]) * other.unsqueeze(1)).reshape(
+                [self.size(0) * other.size(0), self.size(1) * other.size(1)]
+            )
+        )
+    else:
+        op.python("mindtorch_v2.kernels.products:kron", device="any")
 
 
 @_lib.operator(

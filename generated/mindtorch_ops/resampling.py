@@ -92,7 +92,7 @@ def _upsample_nearest1d_vec(op):
 )
 def _upsample_nearest2d_default(op, self, output_size, scales_h, scales_w):
     """An image of another size, by the nearest element that begins before."""
-    op.python("mindtorch_v2.kernels.resampling:nearest2d", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:upsample_nearest2d", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):

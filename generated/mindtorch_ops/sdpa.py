@@ -60,7 +60,7 @@ def _scaled_dot_product_flash_attention_for_cpu(op, query, key, value, dropout_p
     sums.
     """
     output, logsumexp = op.returns()
-    op.python("mindtorch_v2.kernels.scaled_attention:flash_attention")
+    op.python("mindtorch_v2._core:flash_attention")
     op.python("mindtorch_v2.kernels.scaled_attention:flash_attention_fake", device="Meta")
 
     @op.gradient(differentiable=(True, False))

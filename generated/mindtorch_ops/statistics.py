@@ -216,6 +216,7 @@ def _std_mean_dim(op):
 )
 def _std_mean_correction(op):
     """The standard deviation and the mean."""
+    op.python("mindtorch_v2._core:std_mean")
     op.python("mindtorch_v2.kernels.statistics:std_mean", device="any")
     op.backward(
         "mindtorch_v2.kernels.statistics:std_mean_backward",
@@ -253,6 +254,7 @@ def _var_mean_dim(op):
 )
 def _var_mean_correction(op):
     """The variance and the mean."""
+    op.python("mindtorch_v2._core:var_mean")
     op.python("mindtorch_v2.kernels.statistics:var_mean", device="any")
     op.backward(
         "mindtorch_v2.kernels.statistics:var_mean_backward",
@@ -363,7 +365,7 @@ def _nanquantile_scalar_out(op):
 )
 def _linalg_vector_norm_default(op):
     """The p-norm over dimensions, of the elements as a vector."""
-    op.python("mindtorch_v2.kernels.statistics:vector_norm_cpu")
+    op.python("mindtorch_v2._core:vector_norm")
     op.python("mindtorch_v2.kernels.statistics:linalg_vector_norm", device="any")
     op.backward(
         "mindtorch_v2.kernels.statistics:vector_norm_backward",

@@ -109,6 +109,31 @@ def arange(end, *, dtype=None, layout=None, device=None, pin_memory=None):
     return hook.python_kernel("creation:arange")(end, dtype=dtype, device=device)
 
 
+def eye(n, *, dtype=None, layout=None, device=None, pin_memory=None):
+    """The identity matrix of n rows."""
+    return eye_of(n, n, dtype=dtype, device=device)
+
+
+def eye_of(n, m, *, dtype=None, layout=None, device=None, pin_memory=None):
+    """The identity matrix of n rows and m columns."""
+    cdef Tensor made
+    cdef int64_t i
+    cdef int itemsize
+    if PyLong_CheckExact(n) and PyLong_CheckExact(m) and 0 < n < RELEASE_GIL_FROM and 0 < m < RELEASE_GIL_FROM and n * m < RELEASE_GIL_FROM:
+        made = filled(alloc((n, m), dtype, device), 0)
+        if is_little(made) and not made.keys & NARROW and put_number(made.dt.code, <char*>made.storage.data, True):
+            itemsize = made.dt.itemsize
+            for i in range(1, min(made.sizes[0], made.sizes[1])):
+                memcpy(<char*>made.storage.data + i * (made.sizes[1] + 1) * itemsize, made.storage.data, itemsize)
+            return made
+    return hook.python_kernel("creation:eye_of")(n, m, dtype=dtype, device=device)
+
+
+def tensor_of_lists(data, dtype wanted not None):
+    """A new tensor of nested lists of numbers; None where modes follow, and for what is looked at in Python."""
+    return tensor_of_numbers(data, wanted) if mt_state.included == MT_ALWAYS else None
+
+
 # ---------------------------------------------------------------- functions of the top level
 cdef enum QuickKind:
     QUICK_SIZED                # of sizes, as one sequence or apart: `zeros`

@@ -6,6 +6,8 @@ class Size(tuple):
     __slots__ = ()
 
     def __new__(cls, sizes=()):
+        if (type(sizes) is list or type(sizes) is tuple) and are_words(sizes):
+            return tuple.__new__(cls, sizes)
         if not (isinstance(sizes, (tuple, list)) or hasattr(sizes, "__iter__")):
             raise TypeError(f"torch.Size() takes an iterable of 'int', not {_type_name(sizes)}")
         return tuple.__new__(cls, [checked_size(size, i) for i, size in enumerate(sizes)])
@@ -34,6 +36,20 @@ class Size(tuple):
 
     def __repr__(self):
         return f"torch.Size({list(self)})"
+
+
+cdef bint are_words(object sizes) noexcept:
+    """Whether all items of a list or a tuple are integers of 64 bits."""
+    cdef Py_ssize_t i
+    cdef int overflow = 0
+    for i in range(PyList_GET_SIZE(sizes) if PyList_CheckExact(sizes) else PyTuple_GET_SIZE(sizes)):
+        item = <object>(PyList_GET_ITEM(sizes, i) if PyList_CheckExact(sizes) else PyTuple_GET_ITEM(sizes, i))
+        if not PyLong_CheckExact(item):
+            return False
+        PyLong_AsLongLongAndOverflow(item, &overflow)
+        if overflow:
+            return False
+    return True
 
 
 cdef object checked_size(object size, Py_ssize_t at):

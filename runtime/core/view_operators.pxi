@@ -166,6 +166,39 @@ def unsqueezed(Tensor self not None, int64_t dim):
     return strided(self, self.nd + 1, sizes, strides, self.offset)
 
 
+def view_as_real(Tensor self not None):
+    """Complex numbers as pairs in a last dimension, over the same memory. Raises RuntimeError for one kept as its conjugate."""
+    cdef int64_t sizes[MAX_DIMS]
+    cdef int64_t strides[MAX_DIMS]
+    cdef int i
+    if self.keys & CONJUGATE:
+        raise RuntimeError("view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view "
+                           "it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original.")
+    if self.nd == MAX_DIMS:
+        raise RuntimeError(f"view_as_real: a tensor has at most {MAX_DIMS} dimensions")
+    for i in range(self.nd):
+        sizes[i] = self.sizes[i]
+        if mt_advance(0, 2, self.strides[i], &strides[i]):
+            raise RuntimeError(f"view_as_real: a stride of {self.strides[i]} complex numbers needs more than 64 bits")
+    sizes[self.nd], strides[self.nd] = 2, 1
+    return retyped_to(self, self.dt.to_real(), self.nd + 1, sizes, strides, 2 * self.offset)
+
+
+def view_as_complex(Tensor self not None):
+    """The pairs of a last dimension as numbers, over the same memory. Raises RuntimeError for strides that do not allow it."""
+    cdef int64_t strides[MAX_DIMS]
+    cdef int i, last = self.nd - 1
+    if last < 0 or self.sizes[last] != 2 or self.strides[last] != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    for i in range(last):
+        if self.strides[i] % 2 and self.sizes[i] != 1:
+            raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+        strides[i] = self.strides[i] // 2
+    if self.offset % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    return retyped_to(self, self.dt.to_complex(), last, self.sizes, strides, self.offset // 2)
+
+
 def diagonal(Tensor self not None, int64_t offset=0, int64_t dim1=0, int64_t dim2=1):
     """The elements whose places in two dimensions differ by `offset`, as a last dimension."""
     cdef int64_t sizes[MAX_DIMS]

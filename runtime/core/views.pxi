@@ -36,8 +36,13 @@ def retyped(Tensor t not None, dtype dt not None, size, stride, int64_t storage_
     cdef int64_t sizes[MAX_DIMS]
     cdef int64_t strides[MAX_DIMS]
     cdef int nd = read_ints(size, sizes, "retyped(): argument 'size'")
-    cdef Tensor v = bare_view(t, nd)
     read_ints(stride, strides, "retyped(): argument 'stride'")
+    return retyped_to(t, dt, nd, sizes, strides, storage_offset)
+
+
+cdef Tensor retyped_to(Tensor t, dtype dt, int nd, const int64_t* sizes, const int64_t* strides, int64_t storage_offset):
+    """See `retyped`."""
+    cdef Tensor v = bare_view(t, nd)
     v.dt, v.offset = dt, storage_offset
     v.keys = with_narrow(v.keys, dt)
     set_strides(v, sizes, strides)

@@ -38,7 +38,10 @@ _LEFT_OUT: Any = object()  # in place of an argument that decides which form of 
 
 def can_cast(from_: DType, to: DType) -> bool:
     """Whether a result of dtype ``from_`` may be stored in ``to``: never into a lower category (float into int)."""
-    return (from_ is to and type(to) is DType) or _category("from_", from_) <= _category("to", to)
+    try:
+        return _CATEGORIES[from_] <= _CATEGORIES[to]
+    except (KeyError, TypeError):  # types of Python, say
+        return (from_ is to and type(to) is DType) or _category("from_", from_) <= _category("to", to)
 
 
 def _category(name: str, given: Any) -> int:
@@ -55,6 +58,9 @@ def as_dtype(function: str, name: str, given: Any) -> DType:
     if not isinstance(found, DType):
         raise TypeError(f"{function}(): argument '{name}' must be torch.dtype, not {type(given).__name__}")
     return found
+
+
+_CATEGORIES = {dtype: _category("from_", dtype) for dtype in _core.dtypes.values()}
 
 
 @names_wrong_types
@@ -220,9 +226,14 @@ def norm(
         return nuclear
     result: Tensor
     if (
-        type(p) is int and p == 2 and dim is None and dtype is None and input.is_floating_point() and input.numel() > 1
+        (type(p) is int or type(p) is float)
+        and p == 2
+        and (dim is None or type(dim) is int)
+        and dtype is None
+        and input.is_floating_point()
+        and input.numel() > 1
     ):  # as nearly always
-        result = ops.aten.linalg_vector_norm.default(input, 2, None, keepdim)
+        result = ops.aten.linalg_vector_norm.default(input, 2, None if dim is None else [dim], keepdim)
         return result
     given, order, dims = _of_numbers(input, p, dim, dtype)
     result = ops.aten.linalg_vector_norm(given, order, None if dim is None else list(dims), keepdim)

@@ -69,7 +69,7 @@ class _BareDecorator(_GradMode):
     """A mode whose class is a decorator too: ``@no_grad`` as well as ``@no_grad()``."""
 
     def __new__(cls, orig_func: Any = None) -> Any:
-        instance = super().__new__(cls)
+        instance = object.__new__(cls)
         if orig_func is None:
             return instance
         _GradMode.__init__(instance)
@@ -88,7 +88,7 @@ class enable_grad(_BareDecorator):  # noqa: N801
     mode = True
 
     def __init__(self, orig_func: None = None) -> None:
-        super().__init__()
+        self._outer = []
 
 
 class set_grad_enabled(_GradMode):  # noqa: N801

@@ -41,7 +41,13 @@ def get_num_threads() -> int:
 
     At first ``OMP_NUM_THREADS`` says so, or there is one for each processor that the program may run on.
     """
-    return int(kernel_library().mt_get_num_threads())
+    count: int = _counted()()
+    return count
+
+
+@functools.cache
+def _counted() -> Any:
+    return kernel_library().mt_get_num_threads
 
 
 def set_num_threads(count: Any, /) -> None:

@@ -24,35 +24,8 @@ __all__ = [
     "real",
     "resolve_conj",
     "resolve_neg",
-    "view_as_complex",
-    "view_as_real",
     "zero_tensor",
 ]
-
-
-def view_as_real(self: Tensor) -> Tensor:
-    """The parts as a last dimension, over the same memory. Raises RuntimeError for a tensor kept as its conjugate."""
-    if is_conj(self):
-        raise RuntimeError(
-            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can "
-            "view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the "
-            "original."
-        )
-    strides = (*(2 * step for step in self.stride()), 1)
-    return _core.retyped(self, self.dtype.to_real(), (*self.shape, 2), strides, 2 * self.storage_offset())
-
-
-def view_as_complex(self: Tensor) -> Tensor:
-    """The pairs of a last dimension, over the same memory. Raises RuntimeError for strides that do not allow it."""
-    *strides, last = self.stride()
-    if last != 1:
-        raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any(step % 2 for step, size in zip(strides, self.shape, strict=False) if size != 1):
-        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
-    if self.storage_offset() % 2:
-        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
-    halved = tuple(step // 2 for step in strides)
-    return _core.retyped(self, self.dtype.to_complex(), tuple(self.shape[:-1]), halved, self.storage_offset() // 2)
 
 
 def complex_of(real: Tensor, imag: Tensor) -> Tensor:

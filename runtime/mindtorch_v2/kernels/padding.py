@@ -50,8 +50,9 @@ def constant_pad_nd(self: Tensor, pad: Numbers, value: Any = 0) -> Tensor:
     source, target = self, result
     for at, (before, after) in enumerate(pairs):
         count = self.shape[at] + min(before, 0) + min(after, 0)
-        source = source.narrow(at, max(-before, 0), max(count, 0))
-        target = target.narrow(at, max(before, 0), max(count, 0))
+        if count < 0:
+            raise RuntimeError("narrow(): length must be non-negative.")
+        source, target = source.narrow(at, max(-before, 0), count), target.narrow(at, max(before, 0), count)
     target.copy_(source)
     return result
 

@@ -18,6 +18,7 @@ _DTYPES = _core.dtypes
 _F32, _F64, _BOOL = (_DTYPES[name] for name in ("float32", "float64", "bool"))
 _HALVES = (_DTYPES["float16"], _DTYPES["bfloat16"])
 MATH, FLASH = SDPBackend.MATH.value, SDPBackend.FLASH_ATTENTION.value
+_IN_BLOCKS = (SDPBackend.FLASH_ATTENTION,)
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool) -> None:
@@ -54,6 +55,10 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
 ) -> Tensor:
     """softmax(query @ key.T * scale + attn_mask) @ value, of (..., heads, length, width); what is true is seen."""
+    if attn_mask is None and not dropout_p and _alike(query, key, value) and ways()[:1] == _IN_BLOCKS:
+        blocks = ops.aten._scaled_dot_product_flash_attention_for_cpu
+        usual: Tensor = blocks(query, key, value, dropout_p, is_causal, scale=scale)[0]
+        return usual
     _check(query, key, value, attn_mask, is_causal)
     options = {"scale": scale, "enable_gqa": enable_gqa}
     if fused_sdp_choice(query, key, value, attn_mask, dropout_p, is_causal, **options) == FLASH:  # type: ignore[arg-type]
@@ -66,6 +71,20 @@ def scaled_dot_product_attention(
     composed = ops.aten._scaled_dot_product_attention_math
     found: Tensor = composed(query, key, value, mask, dropout_p, is_causal, None, **options)[0]
     return found
+
+
+def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether queries, keys and values of the CPU are as many and as wide, as usual: the kernel takes them."""
+    return (
+        query.dim() == 4
+        and query.shape == key.shape == value.shape
+        and query.dtype is key.dtype is value.dtype
+        and query.is_floating_point()
+        and query.numel() > 0
+        and query.is_cpu
+        and key.is_cpu
+        and value.is_cpu
+    )
 
 
 def _additive(mask: Tensor | None, query: Tensor) -> Tensor | None:
@@ -144,12 +163,13 @@ def attention_math(
         query, key, value = query.to(_F32), key.to(_F32), value.to(_F32)
     if enable_gqa:
         key, value = (_repeated(t, query, name) for t, name in ((key, "key"), (value, "value")))
-    root = math.sqrt(_scale(query, scale)) if scale is None or scale >= 0 else math.nan
+    size = _scale(query, scale)
+    root = math.sqrt(abs(size))
     if is_causal:
         seen = ops.aten.ones((query.shape[-2], key.shape[-2]), dtype=_BOOL, device=query.device)
         attn_mask = seen.tril()
     mask = _additive(attn_mask, query)
-    scores = (query * root).matmul(key.transpose(-2, -1) * root)
+    scores = (query * (-root if size < 0 else root)).matmul(key.transpose(-2, -1) * root)
     if mask is not None:
         scores = scores + mask.to(scores.dtype)
     probabilities = ops.aten._safe_softmax(scores, -1)

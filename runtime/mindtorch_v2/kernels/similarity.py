@@ -17,6 +17,10 @@ _I64 = _core.dtypes["int64"]
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """x1 . x2 / (max(|x1|, eps) * max(|x2|, eps)) along a dimension of both, broadcast."""
+    if x1.dtype is x2.dtype and x1.shape == x2.shape and x1.is_floating_point():  # as usual
+        along = wrap_dim(dim, x1.dim())
+        same: Tensor = (_directed(x1, along, eps) * _directed(x2, along, eps)).sum(along)
+        return same
     common = _core.promote_types(x1.dtype, x2.dtype)
     if not common.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common}")

@@ -84,7 +84,9 @@ def max_pool2d(
     return_indices: bool = False,
 ) -> Any:
     """The largest elements of windows of (N, C, H, W) or (C, H, W); with ``return_indices`` also where they are."""
-    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    aten = ops.aten
+    call = aten.max_pool2d_with_indices if return_indices else aten.max_pool2d
+    return call(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
 
 
 @names_wrong_types

@@ -8,7 +8,7 @@ from typing import Any
 from .._frames import user_stacklevel
 from ..kernels.losses import reduced
 
-__all__ = ["code", "name", "reduced"]
+__all__ = ["chosen", "code", "name", "reduced"]
 
 _CODES = {"none": 0, "mean": 1, "sum": 2}
 
@@ -25,6 +25,13 @@ def name(reduction: str, size_average: Any, reduce: Any) -> str:
         stacklevel=user_stacklevel(),
     )
     return chosen
+
+
+def chosen(reduction: str, size_average: Any, reduce: Any) -> int:
+    """The number of what `name` chooses."""
+    if size_average is None and reduce is None and type(reduction) is str and reduction in _CODES:
+        return _CODES[reduction]
+    return code(name(reduction, size_average, reduce))
 
 
 def code(reduction: str) -> int:

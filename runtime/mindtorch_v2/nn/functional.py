@@ -201,8 +201,8 @@ def nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Minus the score of each target class; input (C), (N, C) or (N, C, ...) of log-probabilities."""
-    chosen = _reduction.code(_reduction.name(reduction, size_average, reduce))
-    ignored = as_int("nll_loss_nd", "ignore_index", ignore_index)
+    chosen = _reduction.chosen(reduction, size_average, reduce)
+    ignored = ignore_index if type(ignore_index) is int else as_int("nll_loss_nd", "ignore_index", ignore_index)
     result: Tensor = ops.aten.nll_loss_nd(input, target, weight, chosen, ignored)
     return result
 
@@ -219,8 +219,8 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """Cross entropy of scores (C), (N, C) or (N, C, ...) with class indices, or with probabilities of input's shape."""
-    chosen = _reduction.code(_reduction.name(reduction, size_average, reduce))
-    ignored = as_int("cross_entropy_loss", "ignore_index", ignore_index)
+    chosen = _reduction.chosen(reduction, size_average, reduce)
+    ignored = ignore_index if type(ignore_index) is int else as_int("cross_entropy_loss", "ignore_index", ignore_index)
     result: Tensor = ops.aten.cross_entropy_loss(input, target, weight, chosen, ignored, label_smoothing)
     return result
 

@@ -1,0 +1,384 @@
+"""Kernels of C++ whose usual calls are checked and shaped here: windows over images, convolution, attention, borders.
+
+What is unusual, or wrong, is for the kernels in Python, which do the same and know what to say.
+"""
+
+cdef extern from "<math.h>":
+    double sqrt(double value)
+
+cdef enum:
+    FAR = 1 << 20              # numbers of windows below it cannot overflow
+
+cdef dict bound_kernels = {}
+
+
+cdef object c_kernel(str name, tuple types):
+    """A function of the library of CPU kernels, bound once."""
+    cdef object found = bound_kernels.get(name)
+    if found is None:
+        found = bound_kernels[name] = hook.python_kernel("_native:native")(name, *types)
+    return found
+
+
+cdef tuple TWO_DESCRIBED = ("desc",) * 2, EIGHT_NUMBERS = ("i64",) * 8
+cdef tuple MAX_POOL_TYPES = (*TWO_DESCRIBED, "ptr", *EIGHT_NUMBERS), AVG_POOL_TYPES = TWO_DESCRIBED + EIGHT_NUMBERS
+cdef tuple CONVOLUTION_TYPES = ("desc",) * 3 + ("i64",) * 12, ATTENTION_TYPES = ("desc",) * 6 + ("f64", "i64", "i64")
+
+
+cdef bint numbers_of(object given, int count, int64_t least, int64_t* numbers) noexcept:
+    """So many numbers from `least` on, of a list of as many or of one for all; False for what is looked at in Python."""
+    cdef Py_ssize_t n, i
+    cdef PyObject* item
+    cdef int overflow = 0
+    if not (PyList_CheckExact(given) or PyTuple_CheckExact(given)):
+        return False
+    n = PyList_GET_SIZE(given) if PyList_CheckExact(given) else PyTuple_GET_SIZE(given)
+    if n != count and n != 1:
+        return False
+    for i in range(count):
+        item = PyList_GET_ITEM(given, i % n) if PyList_CheckExact(given) else PyTuple_GET_ITEM(given, i % n)
+        if not PyLong_CheckExact(<object>item):
+            return False
+        numbers[i] = PyLong_AsLongLongAndOverflow(<object>item, &overflow)
+        if overflow or not least <= numbers[i] < FAR:
+            return False
+    return True
+
+
+cdef inline bint is_whole_in_rows(Tensor t) noexcept:
+    """Whether a tensor lies in rows in the CPU's memory, as what it is."""
+    return t.dev.type_code == KEY_CPU and t.contig and t.nelem > 0 and not t.keys & (LAZY | WRAPPERS | NARROW)
+
+
+cdef inline bint is_real(Tensor t) noexcept:
+    return t.dt.code == MT_F32 or t.dt.code == MT_F64
+
+
+# ---------------------------------------------------------------- windows
+cdef struct Windows:
+    int64_t kernel[3]
+    int64_t stride[3]
+    int64_t padding[3]
+    int64_t dilation[3]
+    int64_t places[3]          # how many windows there are
+
+
+cdef bint find_places(Windows* w, int dims, const int64_t* sizes) noexcept:
+    """How many windows lie along each dimension; False where one has none."""
+    cdef int d
+    cdef int64_t reach
+    for d in range(dims):
+        reach = w.dilation[d] * (w.kernel[d] - 1) + 1
+        if sizes[d] >= <int64_t>1 << 40 or sizes[d] + 2 * w.padding[d] < reach:
+            return False
+        w.places[d] = (sizes[d] + 2 * w.padding[d] - reach) // w.stride[d] + 1
+    return True
+
+
+cdef bint find_windows(Windows* w, Tensor image, object kernel, object stride, object padding, object dilation) noexcept:
+    """The windows of a pooling of images, or of one; False for what is looked at in Python."""
+    cdef int d
+    if not (image.nd == 3 or image.nd == 4) or not is_whole_in_rows(image) or not numbers_of(kernel, 2, 1, w.kernel):
+        return False
+    if (PyList_CheckExact(stride) or PyTuple_CheckExact(stride)) and not stride:
+        memcpy(w.stride, w.kernel, sizeof(w.kernel))
+    elif not numbers_of(stride, 2, 1, w.stride):
+        return False
+    if not numbers_of(padding, 2, 0, w.padding) or not numbers_of(dilation, 2, 1, w.dilation):
+        return False
+    for d in range(2):
+        if w.padding[d] > w.kernel[d] // 2:
+            return False
+    return find_places(w, 2, image.sizes + image.nd - 2)
+
+
+cdef Tensor room_for_places(Windows* w, Tensor image, dtype dt):
+    cdef int64_t sizes[4]
+    memcpy(sizes, image.sizes, image.nd * sizeof(int64_t))
+    sizes[image.nd - 2], sizes[image.nd - 1] = w.places[0], w.places[1]
+    return alloc_sizes(image.nd, sizes, dt, device_cpu)
+
+
+cdef tuple ONE_EACH = (1,)
+
+
+def max_pool2d_with_indices(Tensor self not None, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
+    """A kernel: the largest elements of windows, and where in the image they are."""
+    cdef Windows w
+    cdef Tensor found, indices
+    if ceil_mode or not (is_real(self) or self.dt.code == MT_F16 or self.dt.code == MT_BF16) \
+            or not find_windows(&w, self, kernel_size, stride, padding, dilation):
+        return hook.python_kernel("pooling:max_pool2d_with_indices")(self, kernel_size, stride, padding, dilation, ceil_mode)
+    found, indices = room_for_places(&w, self, self.dt), room_for_places(&w, self, dtype_i64)
+    c_kernel("mt_max_pool2d", MAX_POOL_TYPES)(self, found, indices, w.kernel[0], w.kernel[1], w.stride[0], w.stride[1],
+                                              w.padding[0], w.padding[1], w.dilation[0], w.dilation[1])
+    return found, indices
+
+
+def avg_pool2d(Tensor self not None, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, divisor_override=None):
+    """A kernel: means of windows of few elements, or their sums by a number."""
+    cdef Windows w
+    cdef Tensor found
+    if ceil_mode or divisor_override is not None or not is_real(self) or not find_windows(&w, self, kernel_size, stride, padding, ONE_EACH) \
+            or self.nelem >= RELEASE_GIL_FROM or w.kernel[0] * w.kernel[1] > 16:
+        return hook.python_kernel("pooling:avg_pool2d")(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    found = room_for_places(&w, self, self.dt)
+    c_kernel("mt_avg_pool2d", AVG_POOL_TYPES)(self, found, w.kernel[0], w.kernel[1], w.stride[0], w.stride[1], w.padding[0], w.padding[1],
+                                              1 if count_include_pad else 0, 0)
+    return found
+
+
+# ---------------------------------------------------------------- convolution
+cdef Tensor with_three_dims(Tensor t):
+    """A view of images in rows of fewer dimensions, with such of size 1 put in after the first two."""
+    cdef int64_t sizes[5]
+    cdef int64_t strides[5]
+    cdef int64_t step = 1
+    cdef int d
+    for d in range(5):
+        sizes[d] = t.sizes[d] if d < 2 else 1 if d < 7 - t.nd else t.sizes[d - 5 + t.nd]
+    for d in range(4, -1, -1):
+        strides[d] = step
+        step *= sizes[d]
+    return strided(t, 5, sizes, strides, t.offset)
+
+
+cdef void repeat_along(Tensor out, Tensor bias) noexcept:
+    """A number for each channel, written all over it."""
+    cdef int64_t row, i, count = out.nelem // (out.sizes[0] * out.sizes[1]), at
+    for row in range(out.sizes[0] * out.sizes[1]):
+        at = row % out.sizes[1]
+        for i in range(row * count, (row + 1) * count):
+            if out.dt.code == MT_F32:
+                (<float*>out.storage.data)[i] = (<const float*>tensor_data(bias))[at]
+            else:
+                (<double*>out.storage.data)[i] = (<const double*>tensor_data(bias))[at]
+
+
+cdef Tensor convolved(Tensor input, Tensor weight, Tensor bias, object stride, object padding, object dilation, int64_t groups):
+    """A convolution of one or two dimensions; None for what is looked at in Python."""
+    cdef Windows w
+    cdef int64_t sizes[4]
+    cdef int d, dims = input.nd - 2
+    cdef Tensor out
+    if dims != 1 and dims != 2 or weight.nd != input.nd or not is_real(input) or weight.dt is not input.dt \
+            or not is_whole_in_rows(input) or not is_whole_in_rows(weight) or not 1 <= groups < FAR:
+        return None
+    if not numbers_of(stride, dims, 1, w.stride) or not numbers_of(padding, dims, 0, w.padding) or not numbers_of(dilation, dims, 1, w.dilation):
+        return None
+    for d in range(dims):
+        w.kernel[d] = weight.sizes[2 + d]
+        if w.kernel[d] >= FAR:
+            return None
+    if weight.sizes[0] % groups or weight.sizes[1] >= <int64_t>1 << 40 or input.sizes[1] != weight.sizes[1] * groups \
+            or not find_places(&w, dims, input.sizes + 2):
+        return None
+    if bias is not None and (bias.nd != 1 or bias.sizes[0] != weight.sizes[0] or bias.dt is not input.dt or not is_whole_in_rows(bias)):
+        return None
+    sizes[0], sizes[1] = input.sizes[0], weight.sizes[0]
+    memcpy(sizes + 2, w.places, dims * sizeof(int64_t))
+    out = alloc_sizes(input.nd, sizes, input.dt, device_cpu)
+    if bias is not None:
+        if out.nelem >= RELEASE_GIL_FROM:
+            return None
+        repeat_along(out, bias)
+    if dims == 1:
+        w.stride[1], w.padding[1], w.dilation[1] = w.stride[0], w.padding[0], w.dilation[0]
+        w.stride[0], w.padding[0], w.dilation[0] = 1, 0, 1
+    c_kernel("mt_convolution", CONVOLUTION_TYPES)(
+        with_three_dims(input), with_three_dims(weight), with_three_dims(out), 0, 1 if bias is None else 0, groups,
+        1, w.stride[0], w.stride[1], 0, w.padding[0], w.padding[1], 1, w.dilation[0], w.dilation[1])
+    return out
+
+
+def convolution(Tensor input not None, Tensor weight not None, Tensor bias, stride, padding, dilation, transposed, output_padding, groups):
+    """A kernel: the convolution of a batch of channels with filters."""
+    cdef Tensor out = None
+    if not transposed and PyLong_CheckExact(groups) and 0 < groups < FAR and input.dev is weight.dev:
+        out = convolved(input, weight, bias, stride, padding, dilation, groups)
+    if out is None:
+        return hook.python_kernel("convolution:convolution")(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    return out
+
+
+# ---------------------------------------------------------------- attention
+cdef inline bint is_attended(Tensor t, Tensor query) noexcept:
+    return t.nd == 4 and t.dt is query.dt and t.dev.type_code == KEY_CPU and t.nelem > 0 and not t.keys & (LAZY | WRAPPERS | NARROW) \
+        and t.sizes[0] == query.sizes[0] and t.sizes[3] == query.sizes[3]
+
+
+def flash_attention(Tensor query not None, Tensor key not None, Tensor value not None, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):
+    """A kernel: attention in blocks, and the logarithms of the softmax's sums."""
+    cdef int64_t sizes[4]
+    cdef Tensor out, logs
+    if attn_mask is not None or dropout_p != 0 or not is_real(query) or not is_attended(query, query) or not is_attended(key, query) \
+            or not is_attended(value, query) or key.sizes[1] != value.sizes[1] or key.sizes[2] != value.sizes[2] \
+            or query.sizes[1] % key.sizes[1]:
+        return hook.python_kernel("scaled_attention:flash_attention")(query, key, value, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)
+    sizes[0], sizes[1], sizes[2], sizes[3] = query.sizes[0], query.sizes[2], query.sizes[1], query.sizes[3]
+    out = <Tensor>transposed(alloc_sizes(4, sizes, query.dt, device_cpu), 1, 2)
+    logs = <Tensor>transposed(alloc_sizes(3, sizes, query.dt, device_cpu), 1, 2)
+    c_kernel("mt_attention", ATTENTION_TYPES)(query, key, value, query, out, logs, 1 / sqrt(<double>query.sizes[3]) if scale is None else scale,
+                                              1 if is_causal else 0, 0)
+    return out, logs
+
+
+# ---------------------------------------------------------------- borders
+cdef void put_inside(const char* source, char* to, int d, Tensor part, Tensor whole, const int64_t* before, const int64_t* after) noexcept:
+    """Copies what is kept of the dimensions from `d` on to its place among what was added."""
+    cdef int64_t skipped = max(-before[d], 0), count = part.sizes[d] - skipped + min(after[d], 0), i
+    cdef int64_t step = part.strides[d] * part.dt.itemsize, wide = whole.strides[d] * part.dt.itemsize
+    source += skipped * step
+    to += max(before[d], 0) * wide
+    if d + 1 == part.nd:
+        memcpy(to, source, count * part.dt.itemsize)
+    else:
+        for i in range(count):
+            put_inside(source + i * step, to + i * wide, d + 1, part, whole, before, after)
+
+
+cdef Tensor with_border(Tensor self, object pad, object value):
+    """A number around few elements in rows; None for what is looked at in Python."""
+    cdef int64_t given[MAX_DIMS]
+    cdef int64_t before[MAX_DIMS]
+    cdef int64_t after[MAX_DIMS]
+    cdef int64_t sizes[MAX_DIMS]
+    cdef int64_t count = 1
+    cdef int d, width
+    cdef Tensor made
+    if not lies_in_rows(self) or self.nd == 0 or not (PyList_CheckExact(pad) or PyTuple_CheckExact(pad)):
+        return None
+    width = <int>min(len(pad), MAX_DIMS + 1)
+    if width < 2 or width % 2 or width > MAX_DIMS or width > 2 * self.nd or not numbers_of(pad, width, -FAR, given):
+        return None
+    for d in range(self.nd):
+        before[d] = after[d] = 0
+    for d in range(width // 2):
+        before[self.nd - 1 - d], after[self.nd - 1 - d] = given[2 * d], given[2 * d + 1]
+    for d in range(self.nd):
+        sizes[d] = self.sizes[d] + before[d] + after[d]
+        if sizes[d] <= 0 or sizes[d] >= RELEASE_GIL_FROM or self.sizes[d] + min(before[d], 0) + min(after[d], 0) <= 0:
+            return None
+        count *= sizes[d]
+        if count >= RELEASE_GIL_FROM:
+            return None
+    made = alloc_sizes(self.nd, sizes, self.dt, device_cpu)
+    if not fill_little(made, value):
+        return None
+    put_inside(tensor_data(self), <char*>made.storage.data, 0, self, made, before, after)
+    return made
+
+
+def constant_pad_nd(Tensor self not None, pad, value=0):
+    """A kernel: a number around the tensor, or less of the tensor where `pad` is negative."""
+    cdef Tensor made = with_border(self, pad, value)
+    return hook.python_kernel("padding:constant_pad_nd")(self, pad, value) if made is None else made
+
+
+# ---------------------------------------------------------------- reductions
+cdef tuple VECTOR_NORM_TYPES = (*TWO_DESCRIBED, "u64", "f64"), SPREAD_TYPES = ("desc",) * 3 + ("u64", "f64", "i64")
+
+
+cdef bint reduced_of(Tensor t, object dim, uint64_t* reduced) noexcept:
+    """The dimensions that are reduced, a bit each: all without any; False for what is looked at in Python."""
+    cdef int64_t given[MAX_DIMS]
+    cdef Py_ssize_t i, n
+    cdef int64_t d
+    if t.nd == 0 or t.nd >= MAX_DIMS:
+        return False
+    if dim is None or (PyList_CheckExact(dim) or PyTuple_CheckExact(dim)) and not dim:
+        reduced[0] = (<uint64_t>1 << t.nd) - 1
+        return True
+    if not (PyList_CheckExact(dim) or PyTuple_CheckExact(dim)):
+        return False
+    n = PyList_GET_SIZE(dim) if PyList_CheckExact(dim) else PyTuple_GET_SIZE(dim)
+    if n > t.nd or not numbers_of(dim, <int>n, -MAX_DIMS, given):
+        return False
+    reduced[0] = 0
+    for i in range(n):
+        d = given[i] + t.nd if given[i] < 0 else given[i]
+        if not 0 <= d < t.nd or reduced[0] >> d & 1:
+            return False
+        reduced[0] |= <uint64_t>1 << d
+    return True
+
+
+cdef Tensor room_for_reduced(Tensor t, uint64_t reduced, bint keepdim):
+    cdef int64_t sizes[MAX_DIMS]
+    cdef int d, nd = 0
+    for d in range(t.nd):
+        if keepdim or not reduced >> d & 1:
+            sizes[nd] = 1 if reduced >> d & 1 else t.sizes[d]
+            nd += 1
+    return alloc_sizes(nd, sizes, t.dt, device_cpu)
+
+
+def vector_norm(Tensor self not None, ord=2, dim=None, keepdim=False, *, dtype=None):
+    """A kernel: the norm of order 2 of several elements each, or of another order."""
+    cdef uint64_t reduced
+    cdef Tensor found
+    if (type(ord) is int or type(ord) is float) and ord == 2 and dtype is None and (is_real(self) or self.dt.code == MT_F16 or self.dt.code == MT_BF16) \
+            and not self.keys & (LAZY | WRAPPERS | NARROW) and self.nelem > 1 and reduced_of(self, dim, &reduced):
+        found = room_for_reduced(self, reduced, keepdim)
+        if found.nelem < self.nelem:             # the square of one element may be beyond its dtype
+            c_kernel("mt_vector_norm", VECTOR_NORM_TYPES)(self, found, reduced, 2.0)
+            return found
+    return hook.python_kernel("statistics:vector_norm_cpu")(self, ord, dim, keepdim, dtype=dtype)
+
+
+cdef tuple spread(str name, Tensor t, object dim, object correction, object keepdim):
+    """Variances, or their roots, and means of few elements; None for what is looked at in Python."""
+    cdef uint64_t reduced
+    cdef Tensor found, mean
+    if not is_real(t) or not is_whole_in_rows(t) or t.nelem >= RELEASE_GIL_FROM or not reduced_of(t, dim, &reduced) \
+            or not (correction is None or type(correction) is int or type(correction) is float):
+        return None
+    found, mean = room_for_reduced(t, reduced, keepdim), room_for_reduced(t, reduced, keepdim)
+    c_kernel("mt_var_mean", SPREAD_TYPES)(t, found, mean, reduced, 1.0 if correction is None else <double>correction, name == "std_mean")
+    return found, mean
+
+
+def var_mean(Tensor self not None, dim=None, *, correction=None, keepdim=False):
+    """A kernel: the variance and the mean."""
+    found = spread("var_mean", self, dim, correction, keepdim)
+    return hook.python_kernel("statistics:var_mean")(self, dim, correction=correction, keepdim=keepdim) if found is None else found
+
+
+def std_mean(Tensor self not None, dim=None, *, correction=None, keepdim=False):
+    """A kernel: the standard deviation and the mean."""
+    found = spread("std_mean", self, dim, correction, keepdim)
+    return hook.python_kernel("statistics:std_mean")(self, dim, correction=correction, keepdim=keepdim) if found is None else found
+
+
+# ---------------------------------------------------------------- images of another size
+cdef Tensor doubled(Tensor image, object output_size):
+    """Few images in which each element is there twice along a dimension, or once; None for what is looked at in Python."""
+    cdef int64_t places[2]
+    cdef int64_t sizes[4]
+    cdef int64_t row, x, high, wide
+    cdef int itemsize = image.dt.itemsize, d
+    cdef Tensor made
+    cdef const char* line
+    cdef char* to
+    if image.nd != 4 or not lies_in_rows(image) or image.dt.category != CATEGORY_FLOAT and image.dt.code != MT_U8 \
+            or not numbers_of(output_size, 2, 1, places) or len(output_size) != 2:
+        return None
+    for d in range(2):
+        if places[d] != image.sizes[2 + d] and places[d] != 2 * image.sizes[2 + d]:
+            return None
+    sizes[0], sizes[1], sizes[2], sizes[3] = image.sizes[0], image.sizes[1], places[0], places[1]
+    made = alloc_sizes(4, sizes, image.dt, device_cpu)
+    high, wide = places[0] // image.sizes[2], places[1] // image.sizes[3]
+    to = <char*>made.storage.data
+    for row in range(image.sizes[0] * image.sizes[1] * places[0]):
+        line = tensor_data(image) + row // high * image.sizes[3] * itemsize
+        for x in range(places[1]):
+            memcpy(to, line + x // wide * itemsize, itemsize)
+            to += itemsize
+    return made
+
+
+def upsample_nearest2d(Tensor self not None, output_size, scales_h=None, scales_w=None):
+    """A kernel: images of another size, by the nearest element that begins before."""
+    cdef Tensor made = doubled(self, output_size)
+    return hook.python_kernel("resampling:nearest2d")(self, output_size, scales_h, scales_w) if made is None else made
