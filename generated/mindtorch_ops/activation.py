@@ -241,6 +241,10 @@ def leaky_relu_backward(op, grad_output, self, negative_slope, self_is_result):
 def _hardtanh_default(op, self, min_val, max_val):
     """x moved into the range from min_val to max_val."""
     op.check(self.dtype != torch.bool, message="hardtanh(): not implemented for bool", error=NotImplementedError)
+    op.check(
+        any_of(self.dtype != torch.uint8, all_of(min_val > -1, max_val > -1)),
+        message=f"cannot do hardtanh on an unsigned type with negative limits, got {min_val} and {max_val}",
+    )
     op.returns(like(self))
     if all_of(result_type(self, min_val) == self.dtype, result_type(self, max_val) == self.dtype):
         op.compute(torch.ops.aten.clamp(self, min_val, max_val), device="any")
@@ -262,6 +266,10 @@ def _hardtanh_default(op, self, min_val, max_val):
 def hardtanh_(op, self, min_val, max_val):
     """The in-place variant of ``hardtanh``."""
     op.check(self.dtype != torch.bool, message="hardtanh(): not implemented for bool", error=NotImplementedError)
+    op.check(
+        any_of(self.dtype != torch.uint8, all_of(min_val > -1, max_val > -1)),
+        message=f"cannot do hardtanh on an unsigned type with negative limits, got {min_val} and {max_val}",
+    )
     op.returns(self.copy_(torch.ops.aten.hardtanh(self.clone(), min_val, max_val)))
 
 

@@ -190,6 +190,15 @@ def diff(
 
 
 # ---------------------------------------------------------------- the area below points
+def _along(name: str, dim: int, y: Tensor, *x: Tensor) -> int:
+    """The dimension of the points. Raises RuntimeError for truth values."""
+    d = wrap_dim(dim, y.dim())
+    if any(t.dtype is _DTYPES["bool"] for t in (y, *x)):
+        which = "`x` or `y`" if x else "`y`"
+        raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not supported")
+    return d
+
+
 def _ordinates(y: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     if not y.dim():
         raise IndexError("trapezoid: a tensor without dimensions has no points next to one another")
@@ -219,7 +228,7 @@ def _step(x: Tensor, d: int) -> Tensor:
 
 def trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
     """The area below points, by trapezoids between them."""
-    d = wrap_dim(dim, y.dim())
+    d = _along("trapezoid", dim, y, x)
     if y.dim() and not y.shape[d]:
         return y.new_zeros([n for k, n in enumerate(y.shape) if k != d])  # type: ignore[no-any-return]
     before, after = _ordinates(y, d)
@@ -229,7 +238,7 @@ def trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
 
 def trapezoid_dx(y: Tensor, *, dx: Any = 1, dim: int = -1) -> Tensor:
     """As `trapezoid`, of points ``dx`` apart."""
-    d = wrap_dim(dim, y.dim())
+    d = _along("trapezoid", dim, y)
     if y.dim() and not y.shape[d]:
         return y.new_zeros([n for k, n in enumerate(y.shape) if k != d])  # type: ignore[no-any-return]
     before, after = _ordinates(y, d)
@@ -244,7 +253,7 @@ def trapz_dx(y: Tensor, *, dx: float = 1, dim: int = -1) -> Tensor:
 
 def cumulative_trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
     """The area up to each point."""
-    d = wrap_dim(dim, y.dim())
+    d = _along("cumulative_trapezoid", dim, y, x)
     before, after = _ordinates(y, d)
     result: Tensor = ((before + after) * _widths("cumulative_trapezoid", y, x, d)).cumsum(d) / 2.0
     return result
@@ -252,7 +261,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
 
 def cumulative_trapezoid_dx(y: Tensor, *, dx: Any = 1, dim: int = -1) -> Tensor:
     """As `cumulative_trapezoid`, of points ``dx`` apart."""
-    d = wrap_dim(dim, y.dim())
+    d = _along("cumulative_trapezoid", dim, y)
     before, after = _ordinates(y, d)
     result: Tensor = (before + after).cumsum(d) * (dx / 2.0)
     return result

@@ -14,11 +14,11 @@ _F64 = _core.dtypes["float64"]
 _ALPHA = 1.7580993408473766  # of selu, times its scale: where its negative side ends
 
 
-def _noise(input: Tensor, p: float, channels: bool, alpha: bool) -> tuple[Tensor | None, Tensor | None]:
+def _noise(input: Tensor, p: float, train: bool, channels: bool, alpha: bool) -> tuple[Tensor | None, Tensor | None]:
     """What an input is multiplied by, and what is added then, drawn for each element or channel; None: nothing."""
     if p < 0 or p > 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if p == 0 or not input.numel():
+    if p == 0 or not train or not input.numel():
         return None, None
     if p == 1:
         return ops.aten.zeros((), dtype=input.dtype, device=input.device), None
@@ -37,13 +37,13 @@ def _noise(input: Tensor, p: float, channels: bool, alpha: bool) -> tuple[Tensor
 
 
 def _dropped(input: Tensor, p: float, train: bool, channels: bool, alpha: bool) -> Tensor:
-    factor, shift = _noise(input, p if train else 0.0, channels, alpha)
+    factor, shift = _noise(input, p, train, channels, alpha)
     result = input if factor is None else input * factor
     return result if shift is None else result + shift
 
 
 def _dropped_(self: Tensor, p: float, train: bool, channels: bool, alpha: bool) -> Tensor:
-    factor, shift = _noise(self, p if train else 0.0, channels, alpha)
+    factor, shift = _noise(self, p, train, channels, alpha)
     if factor is not None:
         self.mul_(factor)
     if shift is not None:

@@ -303,6 +303,10 @@ def _max_unpool(
 ) -> Tensor:
     kernel, margin = _numbers(kernel_size, dims), _numbers(padding, dims)
     step = kernel if stride is None else _numbers(stride, dims)
+    for name, numbers in (("kernel_size", kernel), ("stride", step), ("padding", margin)):
+        if len(numbers) != dims:  # the classes are PyTorch's
+            error = RuntimeError if len(kernel) < dims else IndexError
+            raise error(f"max_unpool{dims}d: {name} must be one number or {dims}, got {len(numbers)}")
     sizes = _unpooled_sizes(input, kernel, step, margin, output_size)
     result: Tensor
     if dims == 3:
