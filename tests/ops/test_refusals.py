@@ -23,6 +23,7 @@ CALLS = {
             "truths": lambda t: (truths(t),),
             "truths at places": lambda t: (truths(t), t.ones(3)),
             "numbers at truths": lambda t: (t.ones(3), truths(t)),
+            "one truth": lambda t: (t.ones((), dtype=t.bool),),
             "truths without memory": lambda t: (truths(t).to("meta"),),
         }.items()
     },

@@ -190,18 +190,19 @@ def diff(
 
 
 # ---------------------------------------------------------------- the area below points
-def _along(name: str, dim: int, y: Tensor, *x: Tensor) -> int:
-    """The dimension of the points. Raises RuntimeError for truth values."""
-    d = wrap_dim(dim, y.dim())
+def _refuse_truths(name: str, y: Tensor, *x: Tensor) -> None:
     if any(t.dtype is _DTYPES["bool"] for t in (y, *x)):
         which = "`x` or `y`" if x else "`y`"
         raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not supported")
-    return d
+
+
+def _check_points(y: Tensor) -> None:
+    if not y.dim():
+        raise IndexError("trapezoid: a tensor without dimensions has no points next to one another")
 
 
 def _ordinates(y: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    if not y.dim():
-        raise IndexError("trapezoid: a tensor without dimensions has no points next to one another")
+    _check_points(y)
     size = y.shape[dim]
     return y.narrow(dim, 0, max(size - 1, 0)), y.narrow(dim, min(1, size), max(size - 1, 0))
 
@@ -228,9 +229,11 @@ def _step(x: Tensor, d: int) -> Tensor:
 
 def trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
     """The area below points, by trapezoids between them."""
-    d = _along("trapezoid", dim, y, x)
-    if y.dim() and not y.shape[d]:
+    d = wrap_dim(dim, y.dim())
+    _check_points(y)
+    if not y.shape[d]:
         return y.new_zeros([n for k, n in enumerate(y.shape) if k != d])  # type: ignore[no-any-return]
+    _refuse_truths("trapezoid", y, x)
     before, after = _ordinates(y, d)
     result: Tensor = ((before + after) * _widths("trapezoid", y, x, d)).sum([d]) / 2.0
     return result
@@ -238,9 +241,11 @@ def trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
 
 def trapezoid_dx(y: Tensor, *, dx: Any = 1, dim: int = -1) -> Tensor:
     """As `trapezoid`, of points ``dx`` apart."""
-    d = _along("trapezoid", dim, y)
-    if y.dim() and not y.shape[d]:
+    d = wrap_dim(dim, y.dim())
+    _check_points(y)
+    if not y.shape[d]:
         return y.new_zeros([n for k, n in enumerate(y.shape) if k != d])  # type: ignore[no-any-return]
+    _refuse_truths("trapezoid", y)
     before, after = _ordinates(y, d)
     result: Tensor = (before + after).sum([d]) * (dx / 2.0)
     return result
@@ -253,7 +258,8 @@ def trapz_dx(y: Tensor, *, dx: float = 1, dim: int = -1) -> Tensor:
 
 def cumulative_trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
     """The area up to each point."""
-    d = _along("cumulative_trapezoid", dim, y, x)
+    _refuse_truths("cumulative_trapezoid", y, x)
+    d = wrap_dim(dim, y.dim())
     before, after = _ordinates(y, d)
     result: Tensor = ((before + after) * _widths("cumulative_trapezoid", y, x, d)).cumsum(d) / 2.0
     return result
@@ -261,7 +267,8 @@ def cumulative_trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
 
 def cumulative_trapezoid_dx(y: Tensor, *, dx: Any = 1, dim: int = -1) -> Tensor:
     """As `cumulative_trapezoid`, of points ``dx`` apart."""
-    d = _along("cumulative_trapezoid", dim, y)
+    _refuse_truths("cumulative_trapezoid", y)
+    d = wrap_dim(dim, y.dim())
     before, after = _ordinates(y, d)
     result: Tensor = (before + after).cumsum(d) * (dx / 2.0)
     return result
