@@ -140,6 +140,8 @@ cdef inline bint begins_operation(OpOverload op, int key, Bound* bound) except -
 cdef inline int end_operation() except -1:
     """The operation that runs has queued all its work, or holds it back, or has failed."""
     cdef mt_run_t* run = mt_state.run
+    if run == NULL:                                       # the operation itself has ended the run
+        return 0
     run.inside = False
     if run.viewing:
         run.viewing = False

@@ -555,6 +555,21 @@ def test_runs_end_where_they_began():
     assert not torch._core.in_run()
 
 
+def test_an_operation_that_ends_its_run():
+    run = torch.npu.lookahead()
+    lib = torch.library.Library("ends_its_run", "DEF")
+    lib.define("end(Tensor x) -> Tensor")
+
+    def end(x):
+        run.__exit__(None, None, None)
+        return x + 1
+
+    lib.impl("end", end, "CPU")
+    run.__enter__()
+    assert torch.ops.ends_its_run.end(torch.ones(2)).tolist() == [2, 2]
+    assert not torch._core.in_run()
+
+
 def test_a_run_inside_of_another():
     outer, inner, x = [], [], numbers()
     with torch.npu.lookahead(outer):
