@@ -64,6 +64,9 @@ cdef class Hooks:
     cdef public object number_taken          # (tensor)
     cdef public object iterated              # (tensor)
     cdef public object apply_traced          # (cls, args): Function.apply
+    # modules: nn.hooks
+    cdef public object call_with_hooks       # (module, args, kwargs): a call of a module that has hooks
+    cdef public list hooks_of_all_modules    # empty while there are none
     # dtypes that few operators compute with: _narrow_dtypes
     cdef public object call_with_narrow      # (op, keys, args, kwargs)
     cdef public object warn_experimental     # (): of a new tensor of complex numbers of two halves

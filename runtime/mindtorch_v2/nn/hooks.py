@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from .. import _core
 from .._core import RemovableHandle
 from .backward_hooks import BackwardHook, watch_last_node
 
@@ -213,3 +214,6 @@ class _Call:
         if hook.with_kwargs:
             return hook.function(self.module, self.args, self.kwargs, self.result)
         return hook.function(self.module, self.args, self.result)
+
+
+_core.hooks.fill(call_with_hooks=call_with_hooks, hooks_of_all_modules=everywhere)

@@ -6,18 +6,29 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._core import RemovableHandle, Tensor, registered_attribute
+from .._core import CallsForward, RemovableHandle, Tensor, registered_attribute
 from ..overrides import is_tensor_like
 from ._moves import ModuleMoves
 from ._state import IncompatibleKeys, ModuleState
-from .hooks import ForwardHook, ModuleHooks, add_hook, call_with_hooks, everywhere, registered
+from .hooks import ForwardHook, ModuleHooks, add_hook, registered
 from .parameter import Buffer, Parameter
 
 __all__ = ["IncompatibleKeys", "Module"]
 
 
-class Module(ModuleState, ModuleMoves):
-    """The base class of neural network modules, as ``torch.nn.Module``."""
+class _CallSignature:
+    """What `inspect.signature` shows of a module. Of a class that shows how it is made."""
+
+    def __get__(self, module: Module | None, cls: type) -> inspect.Signature | None:
+        return None if module is None else inspect.signature(_taking_all)
+
+
+def _taking_all(*args: Any, **kwargs: Any) -> Any:
+    """The signature of a module's call."""
+
+
+class Module(ModuleState, ModuleMoves, CallsForward):
+    """The base class of neural network modules, as ``torch.nn.Module``. A call runs `forward`, with hooks around it."""
 
     training: bool
     _parameters: dict[str, Parameter | None]
@@ -28,6 +39,7 @@ class Module(ModuleState, ModuleMoves):
 
     call_super_init: bool = False
     dump_patches: bool = False
+    __signature__ = _CallSignature()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if (args or kwargs) and not self.call_super_init:
@@ -43,12 +55,6 @@ class Module(ModuleState, ModuleMoves):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What a call computes; every subclass has its own."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs `forward`, with the hooks around it."""
-        if self._hooks is None and not everywhere:
-            return self.forward(*args, **kwargs)
-        return call_with_hooks(self, args, kwargs)
 
     # ---- hooks
     def register_forward_pre_hook(
