@@ -28,7 +28,7 @@ struct FoundMemory {
         std::uint64_t changes;
         Allocation allocation;
     };
-    Entry latest[16]{};
+    Entry latest[128]{};
 };
 
 // One sparse memfd mapped twice. The host alias, whose addresses aclrtMalloc returns, has no access rights: a host

@@ -46,10 +46,31 @@ public:
     void replace(const std::vector<std::size_t>& indices, const std::vector<std::shared_ptr<CapturedTask>>& tasks);
     const char* kind_of(std::size_t task) const;
 
+    // Announces a run that is to be queued; false once the model is retired. Until `end` the model lives, though nobody
+    // counts references: those a queue would share with its worker cost more than the rest of queueing.
+    bool announce() {
+        queued_.fetch_add(1);
+        if (!retired_.load()) {
+            return true;
+        }
+        end();
+        return false;
+    }
+    void end() { ended_.fetch_add(1, std::memory_order_release); }
+
+    // Runs that were announced and have not ended.
+    std::uint64_t unfinished() const {
+        const std::uint64_t ended = ended_.load(std::memory_order_acquire);
+        return queued_.load() - ended;
+    }
+
+    // From now on no run is announced, until `revive`. Of one that is announced meanwhile at least one side hears.
+    void retire() { retired_.store(true); }
+    void revive() { retired_.store(false); }
+
     void* handle = nullptr;
     const Context* const context;    // compared, never dereferenced: the context may be gone
     std::atomic<bool> ready{false};  // the capture has ended; the lanes no longer change
-    std::atomic<int> unfinished{0};  // runs that were queued and have not ended
 
 private:
     friend class Run;
@@ -64,12 +85,18 @@ private:
     bool await_turn(Stream& stream);
     void end_run();
 
-    std::vector<Lane> lanes_;
-    std::deque<Place> tasks_;
+    std::atomic<bool> retired_{false};
+    std::atomic<std::uint64_t> queued_{0};
+
+    // What workers write is apart from what is above, which those who queue look at.
+    alignas(64) std::atomic<std::uint64_t> ended_{0};
     mutable std::mutex mutex_;  // guards what follows
     bool running_ = false;
     std::deque<std::shared_ptr<Recording>> waiting_;       // runs that have to wait, the next one first
     std::vector<std::shared_ptr<CapturedTask>> replaced_;  // during the run under way
+
+    alignas(64) std::vector<Lane> lanes_;
+    std::deque<Place> tasks_;
 };
 
 // Tasks of a model that were captured between the begin and the end of a group.

@@ -12,25 +12,20 @@ public:
     static constexpr bool kAlways = false;
     static constexpr const char* kKind = nullptr;
 
-    explicit ExecuteTask(std::shared_ptr<Model> model) : model_(std::move(model)) { ++model_->unfinished; }
-    ExecuteTask(ExecuteTask&&) = default;
-    ~ExecuteTask() {
-        if (model_ != nullptr) {
-            --model_->unfinished;
-        }
-    }
-    void run(Stream& stream) { model_->run(stream); }
-    Label label() const { return Label{"graph", format("graph %p", model_->handle)}; }
+    explicit ExecuteTask(Model& model) : model_(model) {}
+    ExecuteTask(const ExecuteTask&) = delete;
+    ~ExecuteTask() { model_.end(); }
+    void run(Stream& stream) { model_.run(stream); }
+    Label label() const { return Label{"graph", format("graph %p", model_.handle)}; }
 
 private:
-    std::shared_ptr<Model> model_;
+    Model& model_;  // of which the run was announced
 };
 
-// A model whose capture has ended.
-aclError require_model(const char* function, aclmdlRI handle, std::shared_ptr<Model>* model,
-                       ThreadState& thread = ThreadState::get()) {
+// A model whose capture has ended; the thread's recollection keeps it until another one is asked for.
+aclError borrow_model(const char* function, aclmdlRI handle, Model** model, ThreadState& thread) {
     const auto& models = Runtime::get().models;
-    *model = models.recall(handle, thread.models);
+    *model = models.recall(handle, thread.models).get();
     if (*model == nullptr) {
         return models.refuse(function, "modelRI", handle);
     }
@@ -117,27 +112,36 @@ aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus* statu
 
 aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
     const char* function = "aclmdlRIExecuteAsync";
-    std::shared_ptr<Model> model;
+    Model* model = nullptr;
     Stream* target = nullptr;
     ThreadState& thread = ThreadState::get();
-    MTSIM_TRY(require_model(function, modelRI, &model, thread));
+    MTSIM_TRY(borrow_model(function, modelRI, &model, thread));
     MTSIM_TRY(borrow_stream(function, stream, &target, thread));
     if (model->context != target->context) {
         return fail(ACL_ERROR_RT_MODEL_CONTEXT, function,
                     "argument modelRI: expected a model that was captured in the stream's context %p, got %p of %p",
                     static_cast<const void*>(target->context), modelRI, static_cast<const void*>(model->context));
     }
-    return target->emplace<ExecuteTask>(function, nullptr, std::move(model));
+    if (!model->announce()) {
+        return Runtime::get().models.refuse(function, "modelRI", modelRI);
+    }
+    const aclError code = target->emplace<ExecuteTask>(function, nullptr, *model);
+    if (code != ACL_SUCCESS) {
+        model->end();
+    }
+    return code;
 }
 
 aclError aclmdlRIDestroy(aclmdlRI modelRI) {
     const char* function = "aclmdlRIDestroy";
-    std::shared_ptr<Model> model;
-    MTSIM_TRY(require_model(function, modelRI, &model));
-    if (const int runs = model->unfinished.load()) {
+    Model* model = nullptr;
+    MTSIM_TRY(borrow_model(function, modelRI, &model, ThreadState::get()));
+    model->retire();
+    if (const auto runs = static_cast<unsigned long long>(model->unfinished())) {
+        model->revive();
         return fail(ACL_ERROR_RT_MODEL_RUNNING, function,
-                    "argument modelRI: expected a model that is neither running nor queued, got %p with %d unfinished "
-                    "run%s: synchronise the stream first", modelRI, runs, runs == 1 ? "" : "s");
+                    "argument modelRI: expected a model that is neither running nor queued, got %p with %llu "
+                    "unfinished run%s: synchronise the stream first", modelRI, runs, runs == 1 ? "" : "s");
     }
     Runtime::get().forget(*model);
     return ACL_SUCCESS;

@@ -65,7 +65,7 @@ public:
     }
 
 private:
-    Entry latest_[4];
+    Entry latest_[32];
 };
 
 template <class Object, HandleKind kKind>

@@ -5,9 +5,11 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 
 namespace mtsim {
 namespace {
@@ -75,13 +77,25 @@ pid_t Runtime::fork_with_memory() {
 }
 
 void Runtime::forget(const Model& model) {
-    models.remove(model.handle);
-    ThreadState::get().models.forget(model.handle);
     for (const auto& group : groups.all()) {
         if (group->model.lock().get() == &model) {
             groups.remove(group->handle);
         }
     }
+    void* const handle = model.handle;
+    std::shared_ptr<Model> removed = models.remove(handle);
+    ThreadState::get().models.forget(handle);
+    if (removed == nullptr) {
+        return;
+    }
+    removed->retire();
+    std::vector<std::shared_ptr<Model>> ended;  // destroyed after the lock is released
+    std::lock_guard<std::mutex> lock(retired_mutex_);
+    retired_.push_back(std::move(removed));
+    const auto running = [](const std::shared_ptr<Model>& each) { return each->unfinished() > 0; };
+    const auto first = std::partition(retired_.begin(), retired_.end(), running);
+    std::move(first, retired_.end(), std::back_inserter(ended));
+    retired_.erase(first, retired_.end());
 }
 
 void Runtime::forget(const Binary& binary) {

@@ -55,6 +55,9 @@ private:
     Runtime();
     static Runtime* create();
     static void stop_threads();
+
+    std::mutex retired_mutex_;
+    std::vector<std::shared_ptr<Model>> retired_;  // forgotten ones with runs that have not ended; looked at with the next
 };
 
 }  // namespace mtsim

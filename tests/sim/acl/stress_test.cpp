@@ -4,7 +4,7 @@
 #include <random>
 #include <thread>
 
-#include "check.hpp"
+#include "graph.hpp"
 
 static void in_threads(int count, const std::function<void(int)>& body) {
     std::vector<std::thread> threads;
@@ -148,4 +148,70 @@ TEST(many_streams_share_the_block_pool) {
         CHECK_EQ(sum.load(), 10 * 120);
         CHECK_OK(aclrtDestroyStream(stream));
     });
+}
+
+TEST(graphs_are_destroyed_while_others_replay_them) {
+    constexpr int kReplaying = 3, kGraphs = 150;
+    std::atomic<aclmdlRI> current{nullptr};
+    std::atomic<bool> over{false};
+    std::atomic<long> replayed{0};
+    long* device = upload(std::vector<long>(kReplaying, 0));
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kReplaying; ++i) {
+        threads.emplace_back([&] {
+            CHECK_OK(aclrtSetDevice(0));
+            const aclrtStream stream = make_stream();
+            while (!over) {
+                const aclError code = aclmdlRIExecuteAsync(current, stream);
+                CHECK(code == 0 || code == 107000);  // it is gone already, or there is none yet
+                replayed += code == 0;
+                if (replayed % 64 == 0) {
+                    CHECK_OK(aclrtSynchronizeStream(stream));
+                }
+            }
+            CHECK_OK(aclrtSynchronizeStream(stream));
+            CHECK_OK(aclrtDestroyStream(stream));
+            CHECK_OK(aclrtResetDevice(0));
+        });
+    }
+    const aclrtStream captured = make_stream();
+    for (int graph = 0; graph < kGraphs; ++graph) {
+        begin(captured);
+        CHECK_OK(launch_add(captured, device, 1));  // replays of a graph take turns: the sum is only right if all ran
+        const aclmdlRI model = end(captured);
+        current = model;
+        const long before = replayed;
+        while (replayed < before + 20) {
+            std::this_thread::yield();
+        }
+        current = nullptr;
+        aclError code = 107037;  // while runs of it are queued
+        while (code == 107037) {
+            code = aclmdlRIDestroy(model);
+        }
+        CHECK_OK(code);
+    }
+    over = true;
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    CHECK_EQ(download(device, 1)[0], replayed.load());
+}
+
+TEST(a_context_goes_with_graphs_that_are_queued) {
+    aclrtContext mine = nullptr, other = nullptr;
+    CHECK_OK(aclrtGetCurrentContext(&mine));
+    for (int i = 0; i < 50; ++i) {
+        CHECK_OK(aclrtCreateContext(&other, 1));
+        const aclrtStream stream = make_stream();
+        begin(stream);
+        CHECK_OK(aclrtLaunchHostFunc(stream, [](void*) { std::this_thread::yield(); }, nullptr));
+        const aclmdlRI model = end(stream);
+        for (int run = 0; run < 20; ++run) {
+            CHECK_OK(aclmdlRIExecuteAsync(model, stream));
+        }
+        CHECK_OK(aclrtDestroyContext(other));
+        CHECK_OK(aclrtSetCurrentContext(mine));
+        CHECK_EQ(aclmdlRIExecuteAsync(model, nullptr), 107000);
+    }
 }
