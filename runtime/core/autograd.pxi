@@ -2,13 +2,9 @@
 
 cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
     """The kernel with autograd off; then versions, views and, where an input requires grad, the node."""
-    cdef uint64_t outside = mt_state.excluded
-    cdef uint64_t start = bumps, live = keys & op.active
+    cdef uint64_t live = keys & op.active
     cdef uint64_t record = 0 if mt_state.grad_off else requiring_grad(op, bound)
-    cdef FunctionCtx ctx = None
-    cdef tuple inputs = None
-    cdef bint by_formula
-    cdef int key, grad_off = mt_state.grad_off
+    cdef int key
     if live == 0:
         raise cold.missing_kernel(op, keys)
     key = mt_highest_bit(live)
@@ -17,9 +13,20 @@ cdef object call_below_autograd(OpOverload op, Bound* bound, uint64_t keys):
         return run_plan(<Plan>op.table[key], key, bound, record)
     if key <= KEY_META and not op.composite_at >> key & 1 and begins_operation(op, key, bound):
         try:
-            return call_below_autograd(op, bound, keys)
+            return call_recorded(op, key, bound, keys, record)
         finally:
             end_operation()
+    return call_recorded(op, key, bound, keys, record)
+
+
+cdef object call_recorded(OpOverload op, int key, Bound* bound, uint64_t keys, uint64_t record):
+    """What a key has for the operator, and what autograd notes of it; `record`: the arguments that require grad, as bits."""
+    cdef uint64_t outside = mt_state.excluded
+    cdef uint64_t start = bumps                           # what was held back may have written to arguments by now
+    cdef FunctionCtx ctx = None
+    cdef tuple inputs = None
+    cdef bint by_formula
+    cdef int grad_off = mt_state.grad_off
     if autograd_fallback != FALLBACK_ERROR and ALIAS_AUTOGRAD not in op.kernels:
         return call_without_formula(op, key, bound, keys, record != 0)
     if op.mutates:

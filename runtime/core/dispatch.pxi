@@ -369,6 +369,15 @@ cdef inline object call_bound(OpOverload op, Bound* bound, int mode):
     return dispatch(op, bound, call_keys(op, bound))
 
 
+cdef object call_with_lists(OpOverload op, Bound* bound, PyObject** lists):
+    """A call of an operator whose arguments are lists of tensors, and are that already."""
+    cdef int i
+    for i in range(op.sig.count):
+        bound.slots[i] = lists[i]
+    bound.made_count, bound.mode, bound.unread = 0, BIND_CAST, 0
+    return dispatch(op, bound, call_keys(op, bound))
+
+
 cdef object call_that_does_not_fit(OpOverload op, PyObject** args, Py_ssize_t nargs, PyObject* kwnames, int mode):
     """A second look: numbers may stand for tensors, and an argument may define ``__torch_function__`` without being one."""
     cdef Bound bound

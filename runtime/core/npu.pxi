@@ -49,6 +49,7 @@ cdef int bind_acl(dict addresses, object error_factory) except -1:
     acl.memory_info = <int (*)(int, size_t*, size_t*) noexcept nogil><uintptr_t>addresses["aclrtGetMemInfo"]
     acl.synchronize_device = <int (*)() noexcept nogil><uintptr_t>addresses["aclrtSynchronizeDevice"]
     acl.synchronize_stream = <int (*)(void*) noexcept nogil><uintptr_t>addresses["aclrtSynchronizeStream"]
+    acl.synchronize_within = <int (*)(void*, int32_t) noexcept nogil><uintptr_t>addresses["aclrtSynchronizeStreamWithTimeout"]
     acl.create_event = <int (*)(void**, uint32_t) noexcept nogil><uintptr_t>addresses["aclrtCreateEventExWithFlag"]
     acl.destroy_event = <int (*)(void*) noexcept nogil><uintptr_t>addresses["aclrtDestroyEvent"]
     acl.record_event = <int (*)(void*, void*) noexcept nogil><uintptr_t>addresses["aclrtRecordEvent"]

@@ -730,7 +730,7 @@ class LoweredCall:
         op: OpOverload,
         inputs: Forms,
         places: list[tuple[dict[str, Any], str]],
-        result: Callable[[list[Tensor]], Any],
+        result: Callable[[list[Tensor]], Any] | None,
         misfit: Callable[[list[object]], Exception],
     ) -> None: ...
     def __call__(self, *inputs: Tensor) -> Any: ...
@@ -744,7 +744,7 @@ class LoweredKernel:
         execute: Callable[..., object],
         misfit: Callable[[list[Tensor], list[Tensor]], Exception],
     ) -> None: ...
-    def run(self, inputs: list[Tensor], state: list[Tensor]) -> list[Tensor]: ...
+    def __call__(self, inputs: list[Tensor], state: list[Tensor]) -> list[Tensor]: ...
 
 class GraphReplay:
     def __init__(

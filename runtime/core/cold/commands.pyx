@@ -25,8 +25,11 @@ from mindtorch_v2._core cimport (
     watched,
 )
 
-cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core
-    pass
+cdef extern from "cpython_glue.h":      # for tracebacks without frames of the core, too
+    PyObject** PySequence_Fast_ITEMS(object sequence)
+    Py_ssize_t PySequence_Fast_GET_SIZE(object sequence)
+    bint PyFloat_CheckExact(object value)
+    bint PyLong_CheckExact(object value)
 
 cdef list NEXT_NAMES = ["unknown", "end", "kernel", "delegate"]
 
@@ -105,31 +108,32 @@ cdef class Run:
     ``course`` and ``plan`` are what the run has to follow; without them it looks ahead by one. ``log`` is a list that gets
     ``("encode" | "commit" | "wait", device, operation)`` as they happen.
     """
+    # First what every operation looks at, so that it lies in few cache lines.
+    cdef mt_run_t now
+    cdef mt_context* told                  # the thread's
+    cdef CommandBuffer recent              # the one that was used last, or None
     cdef Course course
+    cdef readonly int64_t position         # of the next operation
+    cdef bint open                         # the latest operation's next is not known yet
+    cdef str what                          # the latest operation's name
+    # of a launch or a delegate's call that is held back
+    cdef int held_index
+    cdef Kernel held_kernel
+    cdef void* held_stream
+    cdef PyObject* held_views              # owned as what follows is, but by hand: that counts less. NULL where there is none
+    cdef PyObject* held_execute
+    cdef PyObject* held_lists[3]           # inputs, state, outputs
+    cdef Py_ssize_t held_count
+    cdef PyObject* held_values[MAX_KERNEL_ARGS]    # the arguments of the launch but its numbers
+    cdef mt_frame held_frame
+    cdef Manner held_manner
+    # of the run
     cdef readonly object plan
     cdef readonly list log
-    cdef readonly int64_t position         # of the next operation
     cdef list table                        # the thread's command buffers
-    cdef CommandBuffer recent              # the one that was used last, or None
     cdef mt_run_t* outer                   # the run that this one is inside of
     cdef mt_context outer_context
-    cdef mt_context* told                  # the thread's
     cdef bint begun
-    # the latest operation, until its next is known
-    cdef mt_run_t now
-    cdef bint open
-    cdef str what                          # its name
-    # of a launch or a delegate's call that is held back
-    cdef Kernel held_kernel
-    cdef mt_frame held_frame
-    cdef PyObject* held_values[MAX_KERNEL_ARGS]    # the arguments of the launch, owned
-    cdef Py_ssize_t held_count
-    cdef list held_views
-    cdef int held_index
-    cdef void* held_stream
-    cdef object held_execute
-    cdef list held_inputs, held_state, held_outputs
-    cdef Manner held_manner
 
     def __init__(self, Course course=None, plan=None, list log=None):
         self.course, self.plan, self.log = course, plan, log
@@ -249,12 +253,15 @@ cdef int place_of(OpOverload op, int key, Bound* bound, int* code, int* index) e
 
 cdef device place_of_lists(OpOverload op, int key, Bound* bound):
     """The device of the first tensor in a call's lists that is on one of that key; None where there is none."""
+    cdef PyObject** items
+    cdef Py_ssize_t k
     cdef int i
     for i in range(op.sig.count):
         if op.sig.args[i].kind in (ARG_TENSOR_LIST, ARG_OPT_TENSOR_LIST) and bound.slots[i] != <PyObject*>None:
-            for item in <object>bound.slots[i]:
-                if item is not None and (<Tensor>item).dev.type_code == key:
-                    return (<Tensor>item).dev
+            items = PySequence_Fast_ITEMS(<object>bound.slots[i])
+            for k in range(PySequence_Fast_GET_SIZE(<object>bound.slots[i])):
+                if items[k] != <PyObject*>None and (<Tensor>items[k]).dev.type_code == key:
+                    return (<Tensor>items[k]).dev
     return None
 
 
@@ -265,7 +272,9 @@ cdef int arrive(Run run, int kind, int code, int index, str what) except -1:
     if run.now.holds:
         release(run, kind, code, index)
     settle(run, code, index)
-    run.open, run.now.code, run.now.index, run.what, run.now.pieces = True, code, index, what, 0
+    run.open, run.now.code, run.now.index, run.now.pieces = True, code, index, 0
+    if run.what is not what:
+        run.what = what
     told.device, told.device_index, told.position = code, index, run.position
     told.encoded = 0
     if code == KEY_NPU:
@@ -344,10 +353,16 @@ cdef bint hold_launch(mt_run_t* now, Kernel kernel, mt_frame* frame, int index, 
     if kernel.words:
         memcpy(<uint64_t*>&run.held_frame + MT_INT_REGISTERS + MT_FLOAT_REGISTERS,
                <uint64_t*>frame + MT_INT_REGISTERS + MT_FLOAT_REGISTERS, kernel.words * sizeof(uint64_t))
+    run.held_count = 0
     for i in range(n):
-        Py_INCREF(<object>args[i])
-        run.held_values[i] = args[i]
-    run.held_kernel, run.held_index, run.held_stream, run.held_count, run.held_views = kernel, index, stream, n, views
+        if not (PyFloat_CheckExact(<object>args[i]) or PyLong_CheckExact(<object>args[i])):        # which the frame has
+            Py_INCREF(<object>args[i])
+            run.held_values[run.held_count] = args[i]
+            run.held_count += 1
+    if views is not None:
+        Py_INCREF(views)
+        run.held_views = <PyObject*>views
+    run.held_kernel, run.held_index, run.held_stream = kernel, index, stream
     now.holds = True
     return True
 
@@ -359,7 +374,12 @@ cdef bint hold_delegate(mt_run_t* now, object execute, list inputs, list state, 
         return False
     if now.holds:
         release(run, MT_NEXT_DELEGATE, now.code, now.index)
-    run.held_execute, run.held_inputs, run.held_state, run.held_outputs = execute, inputs, state, outputs
+    Py_INCREF(execute)
+    Py_INCREF(inputs)
+    Py_INCREF(state)
+    Py_INCREF(outputs)
+    run.held_execute = <PyObject*>execute
+    run.held_lists[0], run.held_lists[1], run.held_lists[2] = <PyObject*>inputs, <PyObject*>state, <PyObject*>outputs
     run.held_manner, now.holds = manner_of(thread_state()), True
     return True
 
@@ -371,7 +391,7 @@ cdef int release(Run run, int kind, int code, int index) except -1:
     tell(run, kind, code, index)
     run.now.inside, run.now.viewing = True, False
     try:
-        if run.held_execute is not None:
+        if run.held_execute != NULL:
             call_held_delegate(run)
         else:
             queue_held_launch(run)
@@ -383,33 +403,41 @@ cdef int release(Run run, int kind, int code, int index) except -1:
 
 
 cdef int queue_held_launch(Run run) except -1:
-    cdef Kernel kernel = run.held_kernel
+    cdef Kernel kernel = run.held_kernel                 # which stays: the next one is likely the same
     cdef PyObject* values[MAX_KERNEL_ARGS]
     cdef Py_ssize_t i, n = run.held_count
-    cdef list views = run.held_views                     # which the launch reads from
+    cdef PyObject* views = run.held_views                # which the launch reads from
     for i in range(n):
         values[i] = run.held_values[i]
-    run.held_kernel = run.held_views = None
+    run.held_views = NULL
     run.held_count = 0
     try:
         queue_launch(kernel, &run.held_frame, run.held_index, run.held_stream, values, n)
     finally:
         for i in range(n):
             Py_DECREF(<object>values[i])
+        if views != NULL:
+            Py_DECREF(<object>views)
     return 0
 
 
 cdef int call_held_delegate(Run run) except -1:
-    cdef object execute = run.held_execute
-    cdef list inputs = run.held_inputs, state = run.held_state, outputs = run.held_outputs
+    cdef PyObject* execute = run.held_execute
+    cdef PyObject* inputs = run.held_lists[0]
+    cdef PyObject* state = run.held_lists[1]
+    cdef PyObject* outputs = run.held_lists[2]
     cdef mt_state_t* thread = thread_state()
     cdef Manner outside = manner_of(thread)
-    run.held_execute = run.held_inputs = run.held_state = run.held_outputs = None
+    run.held_execute = NULL
     take_manner(thread, run.held_manner)
     try:
-        cold.execute_delegate(execute, inputs, state, outputs)
+        cold.execute_delegate(<object>execute, <list>inputs, <list>state, <list>outputs)
     finally:
         take_manner(thread, outside)
+        Py_DECREF(<object>execute)
+        Py_DECREF(<object>inputs)
+        Py_DECREF(<object>state)
+        Py_DECREF(<object>outputs)
     return 0
 
 

@@ -475,6 +475,7 @@ cdef dict gradient_names(OpOverload op)
 
 cdef int bind_python(Signature sig, tuple args, dict kwargs, Bound* bound) except -1
 cdef void release_bound(Bound* bound) noexcept
+cdef object call_with_lists(OpOverload op, Bound* bound, PyObject** lists)
 cdef object run_backend(OpOverload op, int key, Bound* bound)
 cdef int raise_bad_scalar(str where, CType ctype, object value, int status) except -1
 cdef str where(Kernel self, int i)
@@ -494,6 +495,7 @@ cdef struct AclEntryPoints:
     int (*memory_info)(int, size_t*, size_t*) noexcept nogil
     int (*synchronize_device)() noexcept nogil
     int (*synchronize_stream)(void*) noexcept nogil
+    int (*synchronize_within)(void*, int32_t) noexcept nogil     # a stream, and milliseconds
     int (*create_event)(void**, uint32_t) noexcept nogil
     int (*destroy_event)(void*) noexcept nogil
     int (*record_event)(void*, void*) noexcept nogil

@@ -152,6 +152,11 @@ class Acl:
                 self.recent_message()  # that it timed out, which is no error here
         return code  # type: ignore[no-any-return]
 
+    def wait_on(self, stream: int) -> int:
+        """As `wait`, where a wait has timed out, which is no error either."""
+        self.recent_message()
+        return self.wait(stream)
+
     def error(self, code: int, what: str) -> NpuError:
         """The exception for a code that ``what`` returned, with the library's own message (which this takes)."""
         launches = npu_recent_launches(npu_current_device())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import operator
 import re
 import weakref
 from collections.abc import Sequence
@@ -100,7 +99,7 @@ class LoweredModule(Module):
             getattr(getattr(ops, NAMESPACE), context.name).default,
             _forms(inputs, context.device),
             [places[name] for name in context.trace.state],
-            operator.itemgetter(0) if isinstance(result, Tensor) else list if isinstance(result, list) else tuple,
+            None if isinstance(result, Tensor) else list if isinstance(result, list) else tuple,
             functools.partial(_misfit, context.name, inputs),
         )
 
@@ -178,7 +177,7 @@ def _define(context: BackendInitContext, module: Module, delegate: Delegate) -> 
         delegate.execute,
         functools.partial(_unfit, name, inputs, state),
     )
-    lib.impl(name, kernel.run, "NPU" if context.device.type == "npu" else context.device.type.upper())
+    lib.impl(name, kernel, "NPU" if context.device.type == "npu" else context.device.type.upper())
     lib.register_fake(name, lambda inputs, state: fakes.empty())
     names = tuple(context.trace.state)
     lib.register_autograd(

@@ -40,7 +40,7 @@ def opened() -> Acl:
             if _library is None:
                 library = acl.library()
                 _core.npu_bind({symbol: library.address(symbol) for symbol in acl.SIGNATURES}, library.error)
-                _core.bind_waiting(library.wait)
+                _core.bind_waiting(library.wait_on)
                 _core.npu_set_blocking(os.environ.get("MINDTORCH_LAUNCH_BLOCKING", "0") == "1")
                 atexit.register(_finish)
                 _library = library

@@ -5,12 +5,14 @@ cdef enum:
     FEWEST = 128               # operations that a command buffer has room for: below, its fences would be felt
     MOST = 1024
     AT_FIRST = 256
+    SHORT_WAIT = 10            # milliseconds: Ctrl-C is felt after that
+    ACL_STREAM_SYNC_TIMEOUT = 507046
 
-cdef object wait_for_stream = None       # (handle) -> ACL's code: a wait that Ctrl-C ends
+cdef object wait_for_stream = None       # (handle) -> ACL's code: a wait that goes on, which Ctrl-C ends
 
 
 def bind_waiting(wait):
-    """Takes the function that waits for a stream, by handle, and returns ACL's code."""
+    """Takes the function that goes on to wait for a stream, by handle, once a short wait has timed out; it returns ACL's code."""
     global wait_for_stream
     wait_for_stream = wait
 
@@ -25,10 +27,10 @@ cdef class CommandBuffer:
     """
     cdef readonly int index              # of the NPU
     cdef readonly int64_t encoded        # operations since the last commit
-    cdef readonly int64_t commits, waits # so far
     cdef readonly int64_t bound          # operations that there is room for
-    cdef readonly bint pending           # committed work was not waited for
     cdef void* stream                    # that the encoded work is on
+    cdef readonly int64_t commits, waits # so far
+    cdef readonly bint pending           # committed work was not waited for
     cdef void* fence                     # behind the latest commit
     cdef bint fenced                     # there is one
 
@@ -137,8 +139,18 @@ cdef int commit(CommandBuffer self) except -1:
     return 0
 
 
+cdef int wait_shortly(void* stream) except? -1:
+    """ACL's code of a wait, which mostly is over before anybody would want to end it; a profile sees the long way."""
+    cdef int status
+    if watched & WATCH_PROFILE:
+        return ACL_STREAM_SYNC_TIMEOUT
+    with nogil:
+        status = acl.synchronize_within(stream, SHORT_WAIT)
+    return status
+
+
 cdef int commit_and_wait(CommandBuffer self) except -1:
-    cdef int previous
+    cdef int previous, status
     cdef int64_t span
     if not self.encoded and not self.pending or is_captured(self.stream):
         return 0
@@ -153,7 +165,9 @@ cdef int commit_and_wait(CommandBuffer self) except -1:
     previous = npu_enter(self.index)
     span = profiled("wait", self.index, "for what is committed")
     try:
-        status = wait_for_stream(<uintptr_t>self.stream)
+        status = wait_shortly(self.stream)
+        if status == ACL_STREAM_SYNC_TIMEOUT:
+            status = wait_for_stream(<uintptr_t>self.stream)
         if status != 0:
             raise npu_error(status, f"CommandBuffer.commit_and_wait on npu:{self.index}")
     finally:

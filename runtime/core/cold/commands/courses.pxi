@@ -54,6 +54,8 @@ cdef bint as_planned(Planned* step, OpOverload op, int code, int index, Bound* b
     cdef int64_t* expected = step.sizes
     cdef int64_t* end = step.sizes + step.count
     cdef PyObject* value
+    cdef PyObject** items                                # of a list or a tuple, as a bound call has them
+    cdef Py_ssize_t k
     cdef int i
     if step.op != <PyObject*>op or step.code != code or step.index >= 0 and step.index != index:
         return False
@@ -71,8 +73,9 @@ cdef bint as_planned(Planned* step, OpOverload op, int code, int index, Bound* b
             if not same_sizes(&expected, end, <Tensor>value):
                 return False
         elif op.sig.args[i].kind in (ARG_TENSOR_LIST, ARG_OPT_TENSOR_LIST):
-            for item in <object>value:
-                if item is not None and not same_sizes(&expected, end, <Tensor>item):
+            items = PySequence_Fast_ITEMS(<object>value)
+            for k in range(PySequence_Fast_GET_SIZE(<object>value)):
+                if items[k] != <PyObject*>None and not same_sizes(&expected, end, <Tensor>items[k]):
                     return False
     return expected == end
 
