@@ -108,7 +108,8 @@ simulated NPU
 (`benchmarks/simulated_npu.py`) times are wall time, but for the launch: a launch and its synchronisation beside a job
 handed to a thread and back with a mutex and a condition variable, in the same process; `add` and memcpy for each GiB
 read or written, by as many threads as they use by themselves. Graphs of the simulated NPU (`benchmarks/graphs.py`)
-are timed in thread CPU time, but for the replay with its kernels; the decoder is that of `examples/graph_decode`.
+are timed in thread CPU time, but for the replay with its kernels, of which most are the kernels: the simulator runs
+them on this machine's cores, about 150 ns each; the decoder is that of `examples/graph_decode`.
 
 Machine: {_machine()}.
 {sections}"""

@@ -7,8 +7,8 @@ from libc.stdint cimport int64_t, uintptr_t
 from libc.stdlib cimport free, malloc
 
 from mindtorch_v2._core cimport (
-    WATCH_PROFILE, Bound, OpOverload, Tensor, acl, alloc_sizes, call_with_lists, cold, device, dtype, mt_run_t, note_queued,
-    npu_enter, npu_error, npu_stream_of, npu_streams_in_use, release_held, thread_state, vectorcallfunc, watched,
+    KEY_CPU, WATCH_PROFILE, Bound, OpOverload, Tensor, acl, alloc_sizes, call_with_lists, cold, device, device_at, dtype, mt_run_t,
+    note_queued, npu_enter, npu_error, npu_stream_of, npu_streams_in_use, release_held, thread_state, vectorcallfunc, watched,
 )
 
 from mindtorch_v2._core_commands import runtime_context
@@ -35,13 +35,11 @@ cdef class Forms:
     cdef Py_ssize_t count
     cdef device dev
 
-    def __init__(self, list examples not None, device dev not None):
+    def __cinit__(self, list examples not None, device dev not None):
         cdef int64_t* sizes
         cdef Tensor example
         cdef Py_ssize_t i
         cdef int k
-        if self.forms != NULL:
-            raise RuntimeError("Forms: made already")
         for item in examples:
             if not isinstance(item, Tensor):
                 raise TypeError(f"Forms: expected a list of tensors, got {type(item).__name__} among them")
@@ -105,7 +103,7 @@ cdef class LoweredKernel:
     cdef Forms inputs, state, outputs
     cdef object execute, misfit
 
-    def __init__(self, Forms inputs not None, Forms state not None, Forms outputs not None, execute not None, misfit not None):
+    def __cinit__(self, Forms inputs not None, Forms state not None, Forms outputs not None, execute not None, misfit not None):
         self.vectorcall = <vectorcallfunc>call_lowered
         self.inputs, self.state, self.outputs, self.execute, self.misfit = inputs, state, outputs, execute, misfit
 
@@ -127,7 +125,8 @@ cdef object call_lowered(object kernel, PyObject** args, size_t nargsf, PyObject
     return (<LoweredKernel>kernel).run(<list?><object>args[0], <list?><object>args[1])
 
 
-cdef LoweredKernel _probe = LoweredKernel.__new__(LoweredKernel)
+cdef Forms _none = Forms([], device_at(KEY_CPU, -1))
+cdef LoweredKernel _probe = LoweredKernel(_none, _none, _none, runtime_context, runtime_context)
 mt_enable_vectorcall(<PyTypeObject*>LoweredKernel, <char*>&_probe.vectorcall - <char*><PyObject*>_probe, 0)
 
 
@@ -154,7 +153,7 @@ cdef class LoweredCall:
     cdef list places
     cdef list state            # of the latest call; never changed, as a call that is held back has it
 
-    def __init__(self, OpOverload op not None, Forms inputs not None, list places not None, result, misfit not None):
+    def __cinit__(self, OpOverload op not None, Forms inputs not None, list places not None, result, misfit not None):
         self.op, self.inputs, self.places, self.result, self.misfit = op, inputs, places, result, misfit
         self.state = []
 
@@ -164,24 +163,24 @@ cdef class LoweredCall:
         cdef Bound bound
         if not self.inputs.fit(given):
             raise self.misfit(given)
-        if not self.is_state():
-            self.state = [(<dict?>registry)[key] for registry, key in self.places]
         state = self.state                               # another thread may call with others meanwhile
-        for value in state:
-            if not isinstance(value, Tensor):
+        if not self.is_of_now(state):
+            state = [(<dict?>registry)[key] for registry, key in self.places]
+            if not all([isinstance(value, Tensor) for value in state]):
                 return self.op(given, state)             # raises, and says what is wrong
+            self.state = state
         lists[0], lists[1] = <PyObject*>given, <PyObject*>state
         made = call_with_lists(self.op, &bound, lists)
         return made[0] if self.result is None else self.result(made)
 
-    cdef bint is_state(self) except -1:
-        """Whether the parameters and buffers are those of the latest call."""
+    cdef bint is_of_now(self, list state) except -1:
+        """Whether these are the parameters and buffers that there are."""
         cdef Py_ssize_t i
-        if len(self.state) != len(self.places):
+        if len(state) != len(self.places):
             return False
-        for i in range(len(self.places)):
+        for i in range(len(state)):
             registry, key = <tuple>self.places[i]
-            if (<dict?>registry)[key] is not self.state[i]:
+            if (<dict?>registry)[key] is not state[i]:
                 return False
         return True
 
@@ -193,9 +192,9 @@ cdef struct Piece:
 
 @cython.final
 cdef class GraphReplay:
-    """A captured graph, with the handle of its model and the contiguous tensors that it reads and writes; called as a delegate's ``execute``.
+    """A captured graph, with the handle of its model and the contiguous tensors that it reads and writes.
 
-    ``moved`` makes the error for a parameter or buffer, by its place, that is not where it was captured. The GIL is kept
+    It is called as a delegate's ``execute``. ``moved`` makes the error for a parameter or buffer, by its place, that is not where it was captured. The GIL is kept
     from the first piece that is queued to the last: replays of several threads do not mix.
     """
     cdef object graph          # whose model it is, kept alive
@@ -209,12 +208,10 @@ cdef class GraphReplay:
     cdef list tensors          # whose memory that is
     cdef void* fence           # which replays on another stream wait for
 
-    def __init__(self, str name not None, int index, graph not None, uintptr_t model, list inputs not None,
+    def __cinit__(self, str name not None, int index, graph not None, uintptr_t model, list inputs not None,
                  list state not None, list outputs not None, moved not None):
         cdef Py_ssize_t i
         cdef Tensor t
-        if self.pieces != NULL:
-            raise RuntimeError("GraphReplay: made already")
         self.name, self.index, self.graph, self.model, self.moved = name, index, graph, <void*>model, moved
         self.inputs, self.state, self.outputs = len(inputs), len(state), len(outputs)
         self.tensors = [*inputs, *state, *outputs]
