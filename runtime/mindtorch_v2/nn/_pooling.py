@@ -382,9 +382,14 @@ def avg_pool2d(
     out: Tensor | None = None,
 ) -> Tensor:
     """Means of windows of (N, C, H, W) or (C, H, W); ``divisor_override`` divides their sums instead."""
-    strides = [] if stride is None else stride
-    args = (input, kernel_size, strides, padding, ceil_mode, count_include_pad, divisor_override)
-    result: Tensor = ops.aten.avg_pool2d(*args) if out is None else ops.aten.avg_pool2d.out(*args, out=out)
+    step = [] if stride is None else stride
+    result: Tensor
+    if out is None:  # a call as usual makes no tuple of its arguments
+        result = ops.aten.avg_pool2d(input, kernel_size, step, padding, ceil_mode, count_include_pad, divisor_override)
+    else:
+        result = ops.aten.avg_pool2d.out(
+            input, kernel_size, step, padding, ceil_mode, count_include_pad, divisor_override, out=out
+        )
     return result
 
 
