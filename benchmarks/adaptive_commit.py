@@ -30,7 +30,7 @@ EXAMPLE = Path(__file__).resolve().parents[1] / "examples/adaptive_commit"
 SMALL, LARGE = 256, 1 << 20  # elements
 BLOCKS = {SMALL: 32, LARGE: 4}  # of a delegate and three kernels
 SHRUNK = 0.01  # what a kernel takes off
-ROUNDS = {SMALL: 300, LARGE: 15}
+ROUNDS = {SMALL: 4000, LARGE: 15}  # of some seconds: for less, two cores of a shared machine may be far apart
 CALLS = 500
 
 _lib = Library("adaptive_commit_benchmark", "FRAGMENT")

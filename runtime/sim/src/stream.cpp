@@ -108,6 +108,9 @@ void Stream::work() {
         } finish{*this, position};
         const bool stopped = stopped_.load(std::memory_order_acquire);
         Slot& slot = slots_[position % kSlots];
+        if (position + 1 < known_submitted_) {
+            slots_[(position + 1) % kSlots].fetch_to_run();
+        }
         if (!Timeline::on()) {
             slot.execute(*this, stopped);
             continue;
@@ -122,6 +125,9 @@ void Stream::work() {
 
 // Waits for the task at `position`; false when the stream ends instead.
 bool Stream::next_task(std::uint64_t position) {
+    if (position < known_submitted_ && !abandoned_.load()) {
+        return true;
+    }
     const auto ready = [&] {
         return submitted_.load(std::memory_order_acquire) != position || closing_.load() || abandoned_.load();
     };
@@ -138,7 +144,8 @@ bool Stream::next_task(std::uint64_t position) {
             work_arrived_.wait(lock, [&] { return !asleep_.load(std::memory_order_relaxed); });
         }
     }
-    return !abandoned_.load() && submitted_.load(std::memory_order_acquire) != position;
+    known_submitted_ = submitted_.load(std::memory_order_acquire);
+    return !abandoned_.load() && known_submitted_ != position;
 }
 
 void Stream::finish(std::uint64_t position) {

@@ -72,10 +72,15 @@ public:
             }
         };
     }
-    // Asks for the cache lines that most tasks fill, which the worker's core had last.
-    void fetch() const {
-        __builtin_prefetch(this, 1);
-        __builtin_prefetch(storage_ + 64, 1);
+    // Ask for the cache lines that most tasks fill: before they are filled, as the worker's core had them last, and
+    // before they are read.
+    void fetch_to_fill() const {
+        fetch_to_write(this);
+        fetch_to_write(storage_ + 64);
+    }
+    void fetch_to_run() const {
+        __builtin_prefetch(this);
+        __builtin_prefetch(storage_ + 64);
     }
     void execute(Stream& stream, bool stopped) { execute_(storage_, stream, stopped); }
     void discard() { rest_(storage_, nullptr); }
@@ -139,7 +144,7 @@ public:
         if (Timeline::on()) {
             queued_[position % kSlots] = Timeline::stamp();
         }
-        slots_[(position + kAhead) % kSlots].fetch();
+        slots_[(position + kAhead) % kSlots].fetch_to_fill();
         submitted_.store(position + 1, std::memory_order_release);
         const bool asleep = asleep_.load(std::memory_order_relaxed);
         lock.unlock();
@@ -256,8 +261,6 @@ private:
 
     // The counters only grow; the task of position p is in slot p % kSlots and has the ticket p + 1.
     alignas(64) std::atomic<std::uint64_t> submitted_{0};
-    std::atomic<bool> abandoned_{false};
-    std::atomic<bool> closing_{false};
 
     // Sequentially consistent, as is wanted_: each side publishes its own and then reads the other's, so one of them
     // always sees that the other sleeps or that it is done.
@@ -269,6 +272,8 @@ private:
     std::atomic<bool> asleep_{false};  // the worker; set with the push lock, as whoever queues looks with it
     std::atomic<bool> stop_on_failure_{false};
     std::atomic<bool> stopped_{false};
+    std::atomic<bool> abandoned_{false};
+    std::atomic<bool> closing_{false};
     std::atomic<bool> lost_{false};  // the worker never came back from a kernel
 
     // The worker's own: the kernel begun last, by an odd number of its own, if it still runs; given up by the watchdog.
@@ -276,6 +281,7 @@ private:
     alignas(64) std::atomic<std::uint64_t> kernel_{0};
     std::atomic<std::uint64_t> kernels_{0};
     std::atomic<const char*> kernel_name_{nullptr};
+    std::uint64_t known_submitted_ = 0;  // at least so many, so that the producers' own counter is looked at less often
     Queued running_;
     std::atomic<Replay*> replay_{nullptr};
     Spin idle_, event_wait_;  // for a task, and for others
