@@ -1,7 +1,7 @@
 """How the core reaches Python: one table of functions, which modules of the package fill in as they are imported.
 
-The core imports no module that stands above it. An entry is None until its module is imported; `jit` and `func`
-are imported when they are first used, and what asks for theirs runs only then.
+The core imports no module that stands above it. An entry is None until its module is imported; `nn`, `jit` and
+`func` are imported when they are first used, and what asks for theirs runs only then.
 """
 
 

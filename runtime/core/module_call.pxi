@@ -9,7 +9,7 @@ cdef extern from *:
 
 
 cdef PyObject* call_module(PyObject* module, PyObject* args, PyObject* kwargs) except NULL:
-    if PyObject_GenericGetAttr(<object>module, "_hooks") is None and PyList_GET_SIZE(hook.hooks_of_all_modules) == 0:
+    if PyObject_GenericGetAttr(<object>module, "_hooks") is None and not hook.hooks_of_all_modules:
         result = PyObject_Call((<object>module).forward, <object>args, kwargs)
     else:
         result = hook.call_with_hooks(<object>module, <object>args, {} if kwargs == NULL else <object>kwargs)

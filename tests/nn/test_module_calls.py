@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
@@ -119,3 +121,17 @@ def test_a_hook_is_called_with_an_empty_dict_of_keywords() -> None:
         return seen
 
     agree_or_raise(case)
+
+
+def test_a_class_of_the_core_may_be_called_before_there_are_modules() -> None:
+    code = (
+        "from mindtorch_v2._core import CallsForward\n"
+        "class Own(CallsForward):\n"
+        "    _hooks = None\n"
+        "    def forward(self, x): return x + 1\n"
+        "assert Own()(1) == 2\n"
+        "try: CallsForward()(1)\n"
+        "except AttributeError as error: print(error)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "'_hooks'" in result.stdout

@@ -24,8 +24,9 @@ def test_the_package_fills_what_it_needs_and_the_rest_comes_with_its_module() ->
     traced = {"apply_traced", "iterated", "number_taken"} | {
         f"{what}_read" for what in ("shape", "size", "count", "length", "value")
     }
-    assert empty_after("import mindtorch_v2") == traced | {"apply_functionalized"}
-    assert empty_after("import mindtorch_v2.jit, mindtorch_v2.func") == set()
+    of_modules = {"call_with_hooks", "hooks_of_all_modules"}
+    assert empty_after("import mindtorch_v2") == traced | of_modules | {"apply_functionalized"}
+    assert empty_after("import mindtorch_v2.jit, mindtorch_v2.func, mindtorch_v2.nn") == set()
 
 
 def test_a_key_of_a_module_that_is_not_imported_changes_nothing() -> None:
