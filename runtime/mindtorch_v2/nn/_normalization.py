@@ -132,7 +132,11 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
 @names_wrong_types
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """x over its p-norm along a dimension, which is at least eps."""
-    length = norm(input, p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+    if type(p) is float and p == 2 and type(dim) is int and input.is_floating_point() and input.numel() > 1:  # as usual
+        length = ops.aten.linalg_vector_norm.default(input, 2, [dim], True)
+    else:
+        length = norm(input, p, dim, keepdim=True)
+    length = length.clamp_min(eps).expand_as(input)
     result: Tensor = input / length if out is None else ops.aten.div(input, length, out=out)
     return result
 
