@@ -94,8 +94,8 @@ def replays() -> list[Result]:
             peer,
             0.1,
         ),
-        Result(  # without a target: most of it are kernels, which run on this machine's own cores
-            f"replay of {KERNELS:,} small kernels, until done", figures["done"], figures["done one by one"], peer, None
+        Result(
+            f"replay of {KERNELS:,} small kernels, until done", figures["done"], figures["done one by one"], peer, 0.1
         ),
     ]
 

@@ -194,8 +194,9 @@ cdef struct Piece:
 cdef class GraphReplay:
     """A captured graph, with the handle of its model and the contiguous tensors that it reads and writes.
 
-    It is called as a delegate's ``execute``. ``moved`` makes the error for a parameter or buffer, by its place, that is not where it was captured. The GIL is kept
-    from the first piece that is queued to the last: replays of several threads do not mix.
+    It is called as a delegate's ``execute``. ``moved`` makes the error for a parameter or buffer, by its place, that is not
+    where it was captured. The GIL is kept from the first piece that is queued to the last: replays of several threads do not
+    mix.
     """
     cdef object graph          # whose model it is, kept alive
     cdef void* model
