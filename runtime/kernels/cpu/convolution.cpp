@@ -1,5 +1,6 @@
 // Convolution over up to three dimensions and its two gradients: patches of the input as columns of a matrix, block by
-// block, and the product that is in matmul.cpp; or, where a group has few channels, channel by channel without the matrix.
+// block, and the product that is in matmul.cpp; for 3 x 3 filters of many channels, the tiles of winograd.h; where a group has few channels,
+// channel by channel without the matrix.
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
@@ -8,6 +9,7 @@
 
 #include "one_channel.h"
 #include "patches.h"
+#include "winograd_gradient.h"
 
 namespace mt {
 namespace {
@@ -120,23 +122,21 @@ struct Forward {
   std::unique_ptr<Packed<T>[]> filters;  // by group: packed once for all images, or not at all where one product has them all
   int64_t together = 1;                  // images of a product: enough for what reading the filters takes
 
-  // Takes in the filters of all groups, (groups, filters, channels * taps); false where there is no memory.
-  bool take(const Geometry& geometry, const T* of_all) {
+  // Takes in the filters of all groups, (groups, filters, channels * taps), or (groups, channels, filters * taps) where they are turned; false
+  // where there is no memory.
+  bool take(const Geometry& geometry, const T* of_all, bool as_turned) {
     g = geometry;
     weight = of_all;
-    turned = false;
-    return take_groups();
-  }
-
-  // The gradient of the input of a convolution of step 1 is one itself, of the output's gradient.
-  bool take_turned(const Geometry& geometry, const T* of_all) {
-    g = geometry;
-    weight = of_all;
-    turned = true;
-    std::swap(g.channels, g.filters);
-    std::swap(g.size, g.out);
-    for (int d = 0; d < 3; ++d) g.padding[d] = g.dilation[d] * (g.kernel[d] - 1) - geometry.padding[d];
-    return take_groups();
+    turned = as_turned;
+    together = up(g.batch, up(g.batch, std::max<int64_t>(1, kTogether / g.positions())));
+    if (chunks() == 1 && g.batch * g.positions() <= kFewColumns) return true;
+    filters.reset(new (std::nothrow) Packed<T>[size_t(g.groups)]);
+    if (!filters) return false;
+    for (int64_t k = 0; k < g.groups; ++k) {
+      filters[size_t(k)] = filters_of(k, [&](const auto& rows) { return Packed<T>(rows, g.filters, lines()); });
+      if (filters[size_t(k)].data() == nullptr) return false;
+    }
+    return true;
   }
 
   // Images [first, last) of a group, added to `output`, or in its place where that is `fresh`; both are those of the first image.
@@ -181,18 +181,6 @@ struct Forward {
     const Operand<T> columns{pack, &patches};
     if (filters) return product_of<T>(size, filters[size_t(group)], columns, out, fresh);
     return filters_of(group, [&](const auto& rows) { return product_of<T>(size, rows, columns, out, fresh); });
-  }
-
-  bool take_groups() {
-    together = up(g.batch, up(g.batch, std::max<int64_t>(1, kTogether / g.positions())));
-    if (chunks() == 1 && g.batch * g.positions() <= kFewColumns) return true;
-    filters.reset(new (std::nothrow) Packed<T>[size_t(g.groups)]);
-    if (!filters) return false;
-    for (int64_t k = 0; k < g.groups; ++k) {
-      filters[size_t(k)] = filters_of(k, [&](const auto& rows) { return Packed<T>(rows, g.filters, lines()); });
-      if (filters[size_t(k)].data() == nullptr) return false;
-    }
-    return true;
   }
 };
 
@@ -275,10 +263,16 @@ int pointwise(const Geometry& g, What what, T* input, const T* weight, T* output
 
 template <class T>
 int convolve_forward(const Geometry& g, What what, T* input, T* weight, T* output, bool fresh) {
-  Forward<T> forward;
-  if (what == kOutput ? !forward.take(g, weight) : !forward.take_turned(g, weight)) return MT_ERROR_MEMORY;
   T* const from = what == kOutput ? input : output;
   T* const to = what == kOutput ? output : input;
+  const bool turned = what == kInputGradient;
+  if constexpr (std::is_same_v<T, float>) {
+    const Geometry of_tiles = turned ? g.turned() : g;
+    if (fresh && takes_tiles(of_tiles))
+      if (int status = convolve_tiles<T>(of_tiles, weight, turned, from, to); status != kNotFinite) return status;
+  }
+  Forward<T> forward;
+  if (!forward.take(turned ? g.turned() : g, weight, turned)) return MT_ERROR_MEMORY;
   const int64_t pieces = forward.chunks() * g.groups, cost = g.filters * g.positions() * g.channels * g.taps() * forward.together;
   return parallel(pieces, taken_whole(pieces) ? rows_grain(cost) : pieces, [&](int64_t first, int64_t last) -> int {
     for (; first < last; ++first) {
@@ -350,6 +344,12 @@ int convolve(const Geometry& g, What what, void* input_, void* weight_, void* ou
   const int64_t positions = g.positions();
   const bool few = g.channels <= kFewChannels && g.filters <= kFewChannels;
   const bool forward = !few && !g.is_pointwise() && (what == kOutput || (what == kInputGradient && g.turns()));
+  if constexpr (std::is_same_v<T, float>) {
+    if (what == kWeightGradient && fresh && takes_tiles(g)) {
+      const int status = filters_by_tiles<T>(g, static_cast<T*>(input_), static_cast<T*>(weight_), static_cast<T*>(output_));
+      if (status != kNotFinite) return status;
+    }
+  }
   if constexpr (std::is_floating_point_v<T>) {
     if (forward) return convolve_forward(g, what, static_cast<T*>(input_), static_cast<T*>(weight_), static_cast<T*>(output_), fresh);
   }

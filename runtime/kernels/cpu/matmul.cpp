@@ -198,14 +198,26 @@ MT_INLINE int blocked(const Size& size, const Columns& part, const First<T>& a, 
   return MT_OK;
 }
 
+// c = before + a @ b, both of panels with their whole depth.
+template <class T, class TileT>
+MT_INLINE void panels(const Size& size, const T* a, const T* b, const Matrix<T>& c, const Before<T>& before) {
+  constexpr int mr = TileT::kRows, nr = TileT::kCols;
+  for (int64_t i = 0; i < size.m; i += mr)
+    for (int64_t j = 0; j < size.n; j += nr)
+      TileT::run(size.k, a + i * size.k, b + j * size.k, &c.at(i, j), c.row, std::min<int64_t>(mr, size.m - i), std::min<int64_t>(nr, size.n - j),
+                 before.at(i, j), before.row, T(1));
+}
+
 // What is compiled for each instruction set.
 template <class T>
 struct Product {
   using Fn = int (*)(const Size&, const Columns&, const First<T>&, const Second<T>&, const Matrix<T>&, double, const Before<T>&);
   using Pack = int (*)(const Size&, const Matrix<const T>&, int64_t first, int64_t last, T* out);
+  using Panelled = void (*)(const Size&, const T* a, const T* b, const Matrix<T>& c, const Before<T>& before);
   Fn run;
   Pack pack;
-  int rows;  // of a panel
+  Panelled panelled;
+  int rows, columns;  // of a panel
 
 #define MT_PRODUCT_FOR(name, target, Tile)                                                                                    \
   target static int run_##name(const Size& size, const Columns& part, const First<T>& a, const Second<T>& b,                  \
@@ -214,6 +226,9 @@ struct Product {
   }                                                                                                                           \
   target static int pack_##name(const Size& size, const Matrix<const T>& a, int64_t first, int64_t last, T* out) {            \
     return pack_panels<T, Tile>(size, a, first, last, out);                                                                   \
+  }                                                                                                                           \
+  target static void panelled_##name(const Size& size, const T* a, const T* b, const Matrix<T>& c, const Before<T>& before) { \
+    panels<T, Tile>(size, a, b, c, before);                                                                                   \
   }
   using Narrow = TileBase<T, 16, 4, 2>;
   using Wide = TileAvx2<T, 32, 6, 2>;
@@ -227,11 +242,11 @@ struct Product {
     static const Product found = [] {
       switch (isa()) {
         case Isa::kAvx512:
-          return Product{run_avx512, pack_avx512, Widest::kRows};
+          return Product{run_avx512, pack_avx512, panelled_avx512, Widest::kRows, Widest::kCols};
         case Isa::kAvx2:
-          return Product{run_avx2, pack_avx2, Wide::kRows};
+          return Product{run_avx2, pack_avx2, panelled_avx2, Wide::kRows, Wide::kCols};
         default:
-          return Product{run_base, pack_base, Narrow::kRows};
+          return Product{run_base, pack_base, panelled_base, Narrow::kRows, Narrow::kCols};
       }
     }();
     return found;
@@ -345,6 +360,18 @@ template <class T>
 int product_of(const Size& size, const Rows<T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh) {
   return by_rows<T>(size, {{}, nullptr, &a}, {{}, &b}, c, 1, before_of(c, fresh));
 }
+template <class T>
+PanelShape panel_shape() {
+  return {Product<T>::get().rows, Product<T>::get().columns};
+}
+template PanelShape panel_shape<float>();
+
+template <class T>
+void panel_product(const Size& size, const T* a, const T* b, const Matrix<T>& c, bool fresh) {
+  Product<T>::get().panelled(size, a, b, c, before_of(c, fresh));
+}
+template void panel_product<float>(const Size&, const float*, const float*, const Matrix<float>&, bool);
+
 #define MT_PRODUCT_OF(T)                                                                                                        \
   template class Packed<T>;                                                                                                     \
   template int product_of<T>(const Size&, const Packed<T>&, const Operand<T>&, const Matrix<T>&, bool);                         \

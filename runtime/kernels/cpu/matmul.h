@@ -86,6 +86,17 @@ int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, 
 template <class T>
 int product_of(const Size& size, const Rows<T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh);
 
+// How many rows of a first and columns of a second operand a panel has.
+struct PanelShape {
+  int rows, columns;
+};
+template <class T>
+PanelShape panel_shape();
+
+// c = a @ b, or c += a @ b where it is not `fresh`, of operands that are panels already, each with its whole depth, depth-major, on the caller's thread. For float; defined in matmul.cpp.
+template <class T>
+void panel_product(const Size& size, const T* a, const T* b, const Matrix<T>& c, bool fresh);
+
 // c += a @ b, for float and double: an element's sum has the same order whichever part of the result it is computed in, which
 // that of `product` has not, whose order for small results is another. Defined in matmul.cpp.
 template <class T>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "matmul.h"
 #include "threads.h"
@@ -21,11 +22,21 @@ struct Geometry {
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t positions() const { return out[0] * out[1] * out[2]; }
   int64_t rows() const { return out[0] * out[1]; }
+  // Of the input with its padding: where the filters end at the last output, if that is beyond it.
+  int64_t extent(int d) const { return std::max(size[d] + 2 * padding[d], (out[d] - 1) * stride[d] + dilation[d] * (kernel[d] - 1) + 1); }
   // Whether the gradient of the input is a convolution.
   bool turns() const {
     for (int d = 0; d < 3; ++d)
       if (stride[d] != 1 || dilation[d] * (kernel[d] - 1) < padding[d]) return false;
     return true;
+  }
+  // Of the convolution that gives the gradient of the input from that of the output, where this one `turns`.
+  Geometry turned() const {
+    Geometry other = *this;
+    std::swap(other.channels, other.filters);
+    std::swap(other.size, other.out);
+    for (int d = 0; d < 3; ++d) other.padding[d] = dilation[d] * (kernel[d] - 1) - padding[d];
+    return other;
   }
   // Whether the input is the matrix of patches as it is.
   bool is_pointwise() const {
@@ -158,7 +169,7 @@ struct Patches {
   bool take_places(const Geometry& geometry, int64_t images) {
     g = &geometry;
     lines = g->channels * g->taps();
-    for (int d = 0; d < 3; ++d) extent[d] = g->size[d] + 2 * g->padding[d];
+    for (int d = 0; d < 3; ++d) extent[d] = g->extent(d);
     const int64_t step = g->stride[2];
     extent[2] = up(extent[2], step);
     const int64_t plane = extent[0] * extent[1] * row();
@@ -209,7 +220,7 @@ struct Places {
   // Takes in a geometry; false where there is no memory.
   bool take(const Geometry& geometry) {
     g = &geometry;
-    for (int d = 0; d < 3; ++d) extent[d] = g->size[d] + 2 * g->padding[d];
+    for (int d = 0; d < 3; ++d) extent[d] = g->extent(d);
     const int64_t total = extent[0] * extent[1] * extent[2] * g->channels + kWidest;
     copy.reset(new (std::nothrow) T[size_t(total)]);
     places.reset(new (std::nothrow) int64_t[size_t(g->positions())]);
