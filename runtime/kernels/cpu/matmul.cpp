@@ -198,14 +198,18 @@ MT_INLINE int blocked(const Size& size, const Columns& part, const First<T>& a, 
   return MT_OK;
 }
 
-// c = before + a @ b, both of panels with their whole depth.
+// c = before + a @ b, both of panels with their whole depth, of which `most` is summed at a time.
 template <class T, class TileT>
-MT_INLINE void panels(const Size& size, const T* a, const T* b, const Matrix<T>& c, const Before<T>& before) {
+MT_INLINE void panels(const Size& size, const T* a, const T* b, int64_t most, const Matrix<T>& c, const Before<T>& before) {
   constexpr int mr = TileT::kRows, nr = TileT::kCols;
-  for (int64_t i = 0; i < size.m; i += mr)
-    for (int64_t j = 0; j < size.n; j += nr)
-      TileT::run(size.k, a + i * size.k, b + j * size.k, &c.at(i, j), c.row, std::min<int64_t>(mr, size.m - i), std::min<int64_t>(nr, size.n - j),
-                 before.at(i, j), before.row, T(1));
+  for (int64_t k = 0; k < size.k; k += most) {
+    const int64_t depth = std::min(most, size.k - k);
+    const Before<T> from = k == 0 ? before : Before<T>::of(c);
+    for (int64_t i = 0; i < size.m; i += mr)
+      for (int64_t j = 0; j < size.n; j += nr)
+        TileT::run(depth, a + i * size.k + k * mr, b + j * size.k + k * nr, &c.at(i, j), c.row, std::min<int64_t>(mr, size.m - i),
+                   std::min<int64_t>(nr, size.n - j), from.at(i, j), from.row, T(1));
+  }
 }
 
 // What is compiled for each instruction set.
@@ -213,7 +217,7 @@ template <class T>
 struct Product {
   using Fn = int (*)(const Size&, const Columns&, const First<T>&, const Second<T>&, const Matrix<T>&, double, const Before<T>&);
   using Pack = int (*)(const Size&, const Matrix<const T>&, int64_t first, int64_t last, T* out);
-  using Panelled = void (*)(const Size&, const T* a, const T* b, const Matrix<T>& c, const Before<T>& before);
+  using Panelled = void (*)(const Size&, const T* a, const T* b, int64_t most, const Matrix<T>& c, const Before<T>& before);
   Fn run;
   Pack pack;
   Panelled panelled;
@@ -227,8 +231,9 @@ struct Product {
   target static int pack_##name(const Size& size, const Matrix<const T>& a, int64_t first, int64_t last, T* out) {            \
     return pack_panels<T, Tile>(size, a, first, last, out);                                                                   \
   }                                                                                                                           \
-  target static void panelled_##name(const Size& size, const T* a, const T* b, const Matrix<T>& c, const Before<T>& before) { \
-    panels<T, Tile>(size, a, b, c, before);                                                                                   \
+  target static void panelled_##name(const Size& size, const T* a, const T* b, int64_t most, const Matrix<T>& c,              \
+                                     const Before<T>& before) {                                                               \
+    panels<T, Tile>(size, a, b, most, c, before);                                                                             \
   }
   using Narrow = TileBase<T, 16, 4, 2>;
   using Wide = TileAvx2<T, 32, 6, 2>;
@@ -367,10 +372,10 @@ PanelShape panel_shape() {
 template PanelShape panel_shape<float>();
 
 template <class T>
-void panel_product(const Size& size, const T* a, const T* b, const Matrix<T>& c, bool fresh) {
-  Product<T>::get().panelled(size, a, b, c, before_of(c, fresh));
+void panel_product(const Size& size, const T* a, const T* b, int64_t most, const Matrix<T>& c, bool fresh) {
+  Product<T>::get().panelled(size, a, b, most, c, before_of(c, fresh));
 }
-template void panel_product<float>(const Size&, const float*, const float*, const Matrix<float>&, bool);
+template void panel_product<float>(const Size&, const float*, const float*, int64_t, const Matrix<float>&, bool);
 
 #define MT_PRODUCT_OF(T)                                                                                                        \
   template class Packed<T>;                                                                                                     \

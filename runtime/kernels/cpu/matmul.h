@@ -93,9 +93,10 @@ struct PanelShape {
 template <class T>
 PanelShape panel_shape();
 
-// c = a @ b, or c += a @ b where it is not `fresh`, of operands that are panels already, each with its whole depth, depth-major, on the caller's thread. For float; defined in matmul.cpp.
+// c = a @ b, or c += a @ b where it is not `fresh`, of operands that are panels already, each with its whole depth, depth-major, on the caller's
+// thread. Up to `most` numbers of a sum are added one to the other before they are added to c. For float; defined in matmul.cpp.
 template <class T>
-void panel_product(const Size& size, const T* a, const T* b, const Matrix<T>& c, bool fresh);
+void panel_product(const Size& size, const T* a, const T* b, int64_t most, const Matrix<T>& c, bool fresh);
 
 // c += a @ b, for float and double: an element's sum has the same order whichever part of the result it is computed in, which
 // that of `product` has not, whose order for small results is another. Defined in matmul.cpp.

@@ -110,8 +110,16 @@ struct Patches {
 
   int64_t row() const { return g->stride[2] * extent[2]; }
 
-  // One row of an image's channels, with their padding.
-  void copy_row(int64_t at, const T* input, T* to) {
+  // Rows of images' channels with their padding, which are `apart`.
+  struct CopyRows {
+    MT_INLINE static int run(const Patches* p, const T* input, int64_t apart, int64_t first, int64_t last) {
+      const int64_t rows = p->image / p->row();
+      for (; first < last; ++first) p->copy_row(first % rows, input + first / rows * apart, p->copy.get() + first * p->row());
+      return MT_OK;
+    }
+  };
+
+  MT_INLINE void copy_row(int64_t at, const T* input, T* to) const {
     const int64_t y = at % extent[1] - g->padding[1], z = at / extent[1] % extent[0] - g->padding[0];
     const int64_t c = at / extent[1] / extent[0], step = g->stride[2], left = g->padding[2];
     std::fill_n(to, row(), T(0));
@@ -122,8 +130,14 @@ struct Patches {
       return;
     }
     for (int64_t first = 0; first < std::min(step, g->size[2]); ++first) {
-      T* phase = to + (first + left) % step * extent[2] + (first + left) / step;
-      for (int64_t x = first; x < g->size[2]; x += step) *phase++ = input[x];
+      T* const phase = to + (first + left) % step * extent[2] + (first + left) / step;
+      const T* const from = input + first;
+      const int64_t count = up(g->size[2] - first, step);
+      if (step == 2) {
+        for (int64_t x = 0; x < count; ++x) phase[x] = from[2 * x];
+      } else {
+        for (int64_t x = 0; x < count; ++x) phase[x] = from[step * x];
+      }
     }
   }
 
@@ -157,10 +171,9 @@ struct Patches {
   // Takes the channels of images in, which are `apart`; false where there is no memory.
   bool take(const Geometry& geometry, const T* input, int64_t images, int64_t apart) {
     if (!take_places(geometry, images)) return false;
-    const int64_t rows = image / row();
-    parallel(images * rows, rows_grain(row()), [&](int64_t first, int64_t last) -> int {
-      for (; first < last; ++first) copy_row(first % rows, input + first / rows * apart, copy.get() + first * row());
-      return MT_OK;
+    static const auto copy_rows = PerIsa<CopyRows, const Patches*, const T*, int64_t, int64_t, int64_t>::pick();
+    parallel(images * (image / row()), rows_grain(row()), [&](int64_t first, int64_t last) -> int {
+      return copy_rows(this, input, apart, first, last);
     });
     return true;
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <type_traits>
 
 #include "patches.h"
 
@@ -16,7 +17,8 @@ constexpr int kPoints = 16;            // of a tile of 4 x 4 inputs, of a filter
 constexpr int kNotFinite = -1;         // a status: of points that are not finite, outputs are not all that the sums themselves would be
 constexpr int64_t kTileBytes = 1 << 19;  // of the points of tiles that filters pass by: what stays in the L2 cache
 constexpr int64_t kTilesTogether = 4096; // of the images that are taken in together
-constexpr int64_t kFewestTiles = 96, kFewestChannels = 32, kFewestProducts = 1 << 19;  // below which the points take longer than they save
+constexpr int64_t kFewestTiles = 48, kFewestChannels = 32, kFewestProducts = 1 << 19;  // below which the points take longer than they save
+constexpr int64_t kShortSum = 64;      // channels that are summed at a time: what the points lose of precision, short sums win back
 constexpr int64_t kPanelsTogether = 2; // of filters, whose products with the tiles of a block stay near until they are outputs
 
 // Tiles of 4 x 4 that are two apart, of the geometry of a convolution.
@@ -44,40 +46,83 @@ inline int64_t images_together(const Geometry& g) {
   return up(g.batch, up(g.batch, std::max<int64_t>(1, kTilesTogether / tiles_of(g).positions())));
 }
 
-// The points of lines of `width` filters from their nine taps: G g G'.
+// Calls f(the rows, or the columns, of a panel as a constant).
+template <int First, int Second, int Third, class F>
+MT_INLINE int by_width(int width, F&& f) {
+  switch (width) {
+    case First:
+      return f(std::integral_constant<int, First>());
+    case Second:
+      return f(std::integral_constant<int, Second>());
+    case Third:
+      return f(std::integral_constant<int, Third>());
+    default:
+      return MT_ERROR_SHAPE;
+  }
+}
+template <class T, class F>
+MT_INLINE int by_rows_of_panel(F&& f) {
+  return by_width<4, 6, 12>(panel_shape<T>().rows, f);
+}
+template <class T, class F>
+MT_INLINE int by_columns_of_panel(F&& f) {
+  return by_width<8, 16, kWidest>(panel_shape<T>().columns, f);
+}
+
+// The points of a panel's filters from their nine taps: G g G' of each, a line of `Rows` filters for each channel.
 template <class T>
-struct FilterPoints {
-  MT_INLINE static int run(const T* taps, int64_t width, T* points, int64_t apart) {
+struct TurnFilters {
+  const T* from;          // the panel's first filter
+  int64_t step, channel;  // from one of the panel's filters to the next, and from one channel to the next
+  int64_t filters, channels;
+  bool turned;  // whether taps are in the other order
+
+  // The taps as lines of `Rows` filters.
+  template <int Rows>
+  MT_INLINE void take(const T* filter, T* taps) const {
+    T* const first = turned ? taps + 8 * Rows : taps;
+    const int64_t line = turned ? -Rows : Rows, squares = filters / 4 * 4;
+    for (int64_t i = 0; i < squares; i += 4)
+      for (int k = 0; k < 8; k += 4) turn_four(filter + i * step + k, step, first + k * line + i, line);
+    for (int64_t i = 0; i < filters; ++i)
+      for (int k = i < squares ? 8 : 0; k < 9; ++k) first[k * line + i] = filter[i * step + k];
+  }
+
+  template <int Rows>
+  MT_INLINE static void turn(const T* taps, T* points, int64_t apart) {
     const auto three = [](T a, T b, T c, T* to) __attribute__((always_inline)) {
-      const T half = T(0.5) * (a + c);
+      const T ends = T(0.5) * (a + c), middle = T(0.5) * b;
       to[0] = a;
-      to[1] = half + T(0.5) * b;
-      to[2] = half - T(0.5) * b;
+      to[1] = ends + middle;
+      to[2] = ends - middle;
       to[3] = c;
     };
-    for (int64_t i = 0; i < width; ++i) {
+#pragma GCC ivdep
+    for (int i = 0; i < Rows; ++i) {
       const T* const g = taps + i;
       T columns[3][4], row[4];
-      for (int x = 0; x < 3; ++x) three(g[x * width], g[(3 + x) * width], g[(6 + x) * width], columns[x]);
+#pragma GCC unroll 3
+      for (int x = 0; x < 3; ++x) three(g[x * Rows], g[(3 + x) * Rows], g[(6 + x) * Rows], columns[x]);
+#pragma GCC unroll 4
       for (int y = 0; y < 4; ++y) {
         three(columns[0][y], columns[1][y], columns[2][y], row);
+#pragma GCC unroll 4
         for (int x = 0; x < 4; ++x) points[(y * 4 + x) * apart + i] = row[x];
       }
     }
-    return MT_OK;
+  }
+
+  MT_INLINE static int run(const TurnFilters* f, T* points, int64_t apart) {
+    return by_rows_of_panel<T>([&](auto rows) __attribute__((always_inline)) -> int {
+      T taps[9 * rows] = {};
+      for (int64_t c = 0; c < f->channels; ++c, points += rows) {
+        f->template take<rows>(f->from + c * f->channel, taps);
+        turn<rows>(taps, points, apart);
+      }
+      return MT_OK;
+    });
   }
 };
-
-// The nine taps of filters that are `step` apart, as lines of `width` filters.
-template <class T>
-MT_INLINE void take_taps(const T* from, int64_t step, int64_t filters, bool turned, int64_t width, T* taps) {
-  T* const first = turned ? taps + 8 * width : taps;
-  const int64_t line = turned ? -width : width, squares = filters / 4 * 4;
-  for (int64_t i = 0; i < squares; i += 4)
-    for (int k = 0; k < 8; k += 4) turn_four(from + i * step + k, step, first + k * line + i, line);
-  for (int64_t i = 0; i < filters; ++i)
-    for (int k = i < squares ? 8 : 0; k < 9; ++k) first[k * line + i] = from[i * step + k];
-}
 
 // Tiles that lie side by side in a panel and in a row of an image.
 struct TileRun {
@@ -181,135 +226,167 @@ MT_INLINE void tile_outputs(const T* points, int64_t apart, const TileRun* runs,
     }
 }
 
-// Memory of a thread for a block of tiles, and what it computes there.
+// Points of panels: memory, and how far one point of all of them is from the next, which is a few lines more than they are, so that points
+// do not meet in the same sets of a cache.
 template <class T>
-struct TileBlock {
-  const TiledImages<T>* images;
-  const T* filters;        // their points, as panels
-  int64_t filters_apart;   // from one point of all filters to the next
-  Panels<T> tiles, products;
-  int64_t tiles_apart, products_apart;  // the same; a few lines more than there are, so that points do not meet in the same sets of a cache
+struct Points {
+  int64_t apart;
+  Panels<T> panels;
 
-  bool take(const TiledImages<T>& of, const T* points, int64_t apart, int64_t panels) {
-    const PanelShape shape = panel_shape<T>();
-    const int64_t rows = kPanelsTogether * shape.rows, columns = panels * shape.columns;
-    images = &of;
-    filters = points;
-    filters_apart = apart;
-    tiles_apart = of.g->channels * columns + kWidest;
-    products_apart = rows * columns + kWidest;
-    tiles = Panels<T>(kPoints * tiles_apart);
-    products = Panels<T>(kPoints * products_apart);
-    if (!tiles.data || !products.data) return false;
-    std::fill_n(products.data.get(), kPoints * products_apart, T(0));  // columns that no tile has are read with the others
-    return true;
-  }
+  explicit Points(int64_t count) : apart(count + kWidest), panels(kPoints * apart) {}
+  T* at(int64_t place) const { return panels.data.get() + place; }
+  explicit operator bool() const { return panels.data != nullptr; }
+};
 
-  // Panels of tiles from `first` to `last` with panels of filters from `from` to `to`.
-  template <int Width>
-  MT_INLINE int run_as(int64_t first, int64_t last, int64_t from, int64_t to) {
-    const Geometry& g = *images->g;
-    const int64_t rows = panel_shape<T>().rows, most = (last - first) * Width, columns = std::min(most, images->tiles() - first * Width);
-    T* const points = tiles.data.get();
-    T* const made = products.data.get();
-    TileRun runs[kWidest];
-    for (int64_t p = first; p < last; ++p)
-      panel_points<Width>(*images->patches, runs, images->runs_of(p * Width, Width, runs), points + (p - first) * g.channels * Width, tiles_apart);
-    alignas(64) T odd[Width] = {};
-    for (; from < to; from += kPanelsTogether) {
-      const int64_t filter = from * rows, count = std::min(std::min(to, from + kPanelsTogether) * rows, g.filters) - filter;
-      for (int k = 0; k < kPoints; ++k)
-        panel_product<T>({count, columns, g.channels}, filters + k * filters_apart + filter * g.channels, points + k * tiles_apart,
-                         {made + k * products_apart, most, 1}, true);
-      for (int64_t p = first; p < last; ++p) {
-        const int found = images->runs_of(p * Width, Width, runs);
-        for (int64_t i = 0; i < count; ++i)
-          tile_outputs<Width>(made + i * most + (p - first) * Width, products_apart, runs, found, g.out[2],
-                              images->output + (filter + i) * g.positions(), odd);
-      }
-    }
-    return std::all_of(odd, odd + Width, [](T number) { return number == 0; }) ? MT_OK : kNotFinite;
-  }
-
-  MT_INLINE static int run(TileBlock* block, int64_t first, int64_t last, int64_t from, int64_t to) {
-    switch (panel_shape<T>().columns) {
-      case 8:
-        return block->template run_as<8>(first, last, from, to);
-      case 16:
-        return block->template run_as<16>(first, last, from, to);
-      default:
-        return block->template run_as<kWidest>(first, last, from, to);
-    }
+// The points of panels of tiles from `first` to `last`.
+template <class T>
+struct TurnTiles {
+  MT_INLINE static int run(const TiledImages<T>* images, int64_t first, int64_t last, T* points, int64_t apart) {
+    return by_columns_of_panel<T>([&](auto width) __attribute__((always_inline)) -> int {
+      TileRun runs[kWidest];
+      for (; first < last; ++first, points += images->g->channels * width)
+        panel_points<width>(*images->patches, runs, images->runs_of(first * width, width, runs), points, apart);
+      return MT_OK;
+    });
   }
 };
 
-// A convolution by tiles.
+// The outputs of the same for `count` filters, of products whose rows are as long as the panels are wide.
+template <class T>
+struct TakeOutputs {
+  MT_INLINE static int run(const TiledImages<T>* images, int64_t first, int64_t last, int64_t filter, int64_t count, const T* products,
+                           int64_t apart) {
+    return by_columns_of_panel<T>([&](auto width) __attribute__((always_inline)) -> int {
+      const Geometry& g = *images->g;
+      TileRun runs[kWidest];
+      alignas(64) T odd[width] = {};
+      for (int64_t p = first; p < last; ++p) {
+        const int found = images->runs_of(p * width, width, runs);
+        for (int64_t i = 0; i < count; ++i) {
+          const T* const panel = products + (i * (last - first) + p - first) * width;
+          tile_outputs<width>(panel, apart, runs, found, g.out[2], images->output + (filter + i) * g.positions(), odd);
+        }
+      }
+      return std::all_of(odd, odd + width, [](T number) { return number == 0; }) ? MT_OK : kNotFinite;
+    });
+  }
+};
+
+// A convolution by tiles, of filters (groups, filters, channels, 3, 3); or, where they are `turned`, (groups, channels, filters, 3, 3) whose
+// taps are in the other order.
 template <class T>
 struct Tiled {
   const Geometry& g;
-  const Geometry tiles;
-  const int64_t panels, apart;  // of a group's filters; their points
-  const Panels<T> filters;
+  const T* weight;
+  const bool turned;
+  const Geometry tiles = tiles_of(g);
+  const PanelShape shape = panel_shape<T>();
+  const int64_t panels = up(g.filters, shape.rows), together = kPanelsTogether * shape.rows;  // of filters; filters that are multiplied together
 
-  explicit Tiled(const Geometry& geometry)
-      : g(geometry), tiles(tiles_of(g)), panels(up(g.filters, panel_shape<T>().rows)),
-        apart(panels * panel_shape<T>().rows * g.channels + kWidest), filters(kPoints * apart) {}
-
-  // Takes in a group's filters, (filters, channels, 3, 3); or, where they are `turned`, (channels, filters, 3, 3) with taps in the other order.
-  int take_filters(const T* weight, bool turned) const {
-    static const auto turn = PerIsa<FilterPoints<T>, const T*, int64_t, T*, int64_t>::pick();
-    const int64_t width = panel_shape<T>().rows;
-    return parallel(panels, rows_grain(g.channels * width * kPoints), [&](int64_t first, int64_t last) -> int {
-      T taps[9 * kWidest] = {};
-      for (; first < last; ++first)
-        for (int64_t c = 0; c < g.channels; ++c) {
-          const int64_t filter = first * width, step = turned ? 9 : 9 * g.channels;
-          const T* const from = weight + (turned ? c * g.filters + filter : filter * g.channels + c) * 9;
-          take_taps(from, step, std::min(width, g.filters - filter), turned, width, taps);
-          turn(taps, width, filters.data.get() + (first * g.channels + c) * width, apart);
-        }
-      return MT_OK;
-    });
+  int turn_filters(int64_t group, int64_t first, int64_t last, T* points, int64_t apart) const {
+    static const auto turn = PerIsa<TurnFilters<T>, const TurnFilters<T>*, T*, int64_t>::pick();
+    const int64_t taps = 9, step = turned ? taps : taps * g.channels, channel = turned ? taps * g.filters : taps;
+    const T* const of_group = weight + group * g.filters * g.channels * taps;
+    for (; first < last; ++first, points += shape.rows * g.channels) {
+      const int64_t filter = first * shape.rows;
+      const TurnFilters<T> panel{of_group + filter * step, step, channel, std::min<int64_t>(shape.rows, g.filters - filter), g.channels, turned};
+      if (int status = turn(&panel, points, apart)) return status;
+    }
+    return MT_OK;
   }
 
-  // Some images of a group: blocks of tiles, and parts of the filters where these come out uneven.
-  int images(const T* input, T* output, int64_t count) const {
-    static const auto run = PerIsa<TileBlock<T>, TileBlock<T>*, int64_t, int64_t, int64_t, int64_t>::pick();
-    Patches<T> patches;
-    if (!patches.take(tiles, input, count, g.groups * g.channels * g.plane())) return MT_ERROR_MEMORY;
-    const TiledImages<T> of{&g, &patches, output, count};
-    const int64_t columns = panel_shape<T>().columns, units = up(of.tiles(), columns);
-    const int64_t near = std::max<int64_t>(1, kTileBytes / (int64_t(sizeof(T)) * kPoints * g.channels * columns)), blocks = up(units, near);
-    const int64_t parts = taken_whole(blocks) ? 1 : std::min<int64_t>(threads(), panels);
-    return parallel(blocks * parts, 1, [&](int64_t first, int64_t last) -> int {
-      TileBlock<T> block;
-      if (!block.take(of, filters.data.get(), apart, up(units, blocks))) return MT_ERROR_MEMORY;
-      for (; first < last; ++first) {
-        const int64_t at = first / parts, part = first % parts;
-        const int status = run(&block, units * at / blocks, units * (at + 1) / blocks, panels * part / parts, panels * (part + 1) / parts);
-        if (status) return status;
-        if (mt_interrupted()) return MT_ERROR_INTERRUPTED;
+  int turn_tiles(const TiledImages<T>& images, int64_t first, int64_t last, T* points, int64_t apart) const {
+    static const auto turn = PerIsa<TurnTiles<T>, const TiledImages<T>*, int64_t, int64_t, T*, int64_t>::pick();
+    return turn(&images, first, last, points, apart);
+  }
+
+  // The outputs of some panels of tiles for up to as many filters as are taken together, from `filter` on. Columns of `products` that no tile has
+  // are read with the others.
+  int multiply(const TiledImages<T>& images, int64_t first, int64_t last, int64_t filter, const T* filters, int64_t filters_apart,
+               const Points<T>& of_tiles, const Points<T>& products) const {
+    static const auto take = PerIsa<TakeOutputs<T>, const TiledImages<T>*, int64_t, int64_t, int64_t, int64_t, const T*, int64_t>::pick();
+    const int64_t wide = (last - first) * shape.columns, count = std::min(together, g.filters - filter);
+    const Size size{count, std::min(wide, images.tiles() - first * shape.columns), g.channels};
+    for (int k = 0; k < kPoints; ++k)
+      panel_product<T>(size, filters + k * filters_apart, of_tiles.at(k * of_tiles.apart), kShortSum,
+                       {products.at(k * products.apart), wide, 1}, true);
+    if (mt_interrupted()) return MT_ERROR_INTERRUPTED;
+    return take(&images, first, last, filter, count, products.at(0), products.apart);
+  }
+
+  bool room(const Points<T>& products) const {
+    if (products) std::fill_n(products.at(0), kPoints * products.apart, T(0));
+    return bool(products);
+  }
+
+  // Many tiles: all filters' points first, then tiles block by block, each for all filters; or for a part of them, where blocks come out uneven.
+  int by_tiles(const TiledImages<T>& images, const Points<T>& filters, int64_t units) const {
+    const int64_t near = std::max<int64_t>(1, kTileBytes / (int64_t(sizeof(T)) * kPoints * g.channels * shape.columns)), blocks = up(units, near);
+    const int64_t pairs = up(panels, kPanelsTogether), parts = taken_whole(blocks) ? 1 : std::min<int64_t>(threads(), pairs);
+    return parallel(blocks * parts, 1, [&](int64_t at, int64_t end) -> int {
+      const int64_t wide = up(units, blocks) * shape.columns;
+      const Points<T> of_tiles(g.channels * wide), products(together * wide);
+      if (!of_tiles || !room(products)) return MT_ERROR_MEMORY;
+      for (; at < end; ++at) {
+        const int64_t block = at / parts, part = at % parts, first = units * block / blocks, last = units * (block + 1) / blocks;
+        if (int status = turn_tiles(images, first, last, of_tiles.at(0), of_tiles.apart)) return status;
+        for (int64_t pair = pairs * part / parts; pair < pairs * (part + 1) / parts; ++pair) {
+          const int64_t filter = pair * together;
+          if (int status = multiply(images, first, last, filter, filters.at(filter * g.channels), filters.apart, of_tiles, products)) return status;
+        }
       }
       return MT_OK;
     });
   }
+
+  // Few tiles: those of all images first, then some filters' points at a time, which stay in the cache.
+  int by_filters(const TiledImages<T>& images, int64_t group, int64_t units) const {
+    const Points<T> of_tiles(g.channels * units * shape.columns);
+    if (!of_tiles) return MT_ERROR_MEMORY;
+    const int status = parallel(units, 1, [&](int64_t first, int64_t last) -> int {
+      return turn_tiles(images, first, last, of_tiles.at(first * g.channels * shape.columns), of_tiles.apart);
+    });
+    if (status) return status;
+    return parallel(up(panels, kPanelsTogether), 1, [&](int64_t pair, int64_t end) -> int {
+      const Points<T> filters(together * g.channels), products(together * units * shape.columns);
+      if (!filters || !room(products)) return MT_ERROR_MEMORY;
+      for (; pair < end; ++pair) {
+        const int64_t first = pair * kPanelsTogether, last = std::min(panels, first + kPanelsTogether);
+        if (int found = turn_filters(group, first, last, filters.at(0), filters.apart)) return found;
+        if (int found = multiply(images, 0, units, pair * together, filters.at(0), filters.apart, of_tiles, products)) return found;
+      }
+      return MT_OK;
+    });
+  }
+
+  // All images of a group, some at a time.
+  int run(int64_t group, const T* input, T* output) const {
+    const int64_t count = images_together(g);
+    const bool few = g.batch * tiles.positions() <= g.filters;
+    const Points<T> filters(few ? 0 : panels * shape.rows * g.channels);
+    if (!filters) return MT_ERROR_MEMORY;
+    const int status = parallel(few ? 0 : panels, rows_grain(g.channels * shape.rows * kPoints), [&](int64_t first, int64_t last) -> int {
+      return turn_filters(group, first, last, filters.at(first * shape.rows * g.channels), filters.apart);
+    });
+    if (status) return status;
+    for (int64_t image = 0; image < g.batch; image += count) {
+      const int64_t at = image * g.groups + group, some = std::min(count, g.batch - image);
+      Patches<T> patches;
+      if (!patches.take(tiles, input + at * g.channels * g.plane(), some, g.groups * g.channels * g.plane())) return MT_ERROR_MEMORY;
+      const TiledImages<T> images{&g, &patches, output + at * g.filters * g.positions(), some};
+      const int64_t units = up(images.tiles(), shape.columns);
+      if (int status = few ? by_filters(images, group, units) : by_tiles(images, filters, units)) return status;
+    }
+    return MT_OK;
+  }
 };
 
-// Writes the output of a convolution that `takes_tiles`; filters are those of all groups, as in `take_filters`. Gives kNotFinite where the
-// output is not to be used.
+// Writes the output of a convolution that `takes_tiles`. Gives kNotFinite where it is not to be used.
 template <class T>
 int convolve_tiles(const Geometry& g, const T* weight, bool turned, const T* input, T* output) {
-  const Tiled<T> tiled(g);
-  if (!tiled.filters.data) return MT_ERROR_MEMORY;
-  const int64_t inputs = g.channels * g.plane(), outputs = g.filters * g.positions();
-  const int64_t count = images_together(g);
-  for (int64_t group = 0; group < g.groups; ++group) {
-    if (int status = tiled.take_filters(weight + group * g.filters * g.channels * 9, turned)) return status;
-    for (int64_t image = 0; image < g.batch; image += count) {
-      const int64_t at = image * g.groups + group;
-      if (int status = tiled.images(input + at * inputs, output + at * outputs, std::min(count, g.batch - image))) return status;
-    }
-  }
+  const Tiled<T> tiled{g, weight, turned};
+  for (int64_t group = 0; group < g.groups; ++group)
+    if (int status = tiled.run(group, input, output)) return status;
   return MT_OK;
 }
 

@@ -57,29 +57,15 @@ struct ChannelPoints {
   }
 
   MT_INLINE static int run(const Places<T>* p, bool inputs, int64_t channel, int64_t tile, int64_t count, T* points, int64_t apart) {
-    const PanelShape shape = panel_shape<T>();
-    switch (inputs ? shape.columns : -shape.rows) {
-      case 8:
-        of_inputs<8>(*p, channel, tile, count, points, apart);
-        return MT_OK;
-      case 16:
-        of_inputs<16>(*p, channel, tile, count, points, apart);
-        return MT_OK;
-      case 32:
-        of_inputs<32>(*p, channel, tile, count, points, apart);
-        return MT_OK;
-      case -4:
-        of_outputs<4>(*p, channel, tile, count, points, apart);
-        return MT_OK;
-      case -6:
-        of_outputs<6>(*p, channel, tile, count, points, apart);
-        return MT_OK;
-      case -12:
-        of_outputs<12>(*p, channel, tile, count, points, apart);
-        return MT_OK;
-      default:
-        return MT_ERROR_SHAPE;
-    }
+    const auto take_inputs = [&](auto width) __attribute__((always_inline)) -> int {
+      of_inputs<width>(*p, channel, tile, count, points, apart);
+      return MT_OK;
+    };
+    const auto take_outputs = [&](auto rows) __attribute__((always_inline)) -> int {
+      of_outputs<rows>(*p, channel, tile, count, points, apart);
+      return MT_OK;
+    };
+    return inputs ? by_columns_of_panel<T>(take_inputs) : by_rows_of_panel<T>(take_outputs);
   }
 };
 
@@ -144,7 +130,7 @@ struct TiledGradient {
       turn_all(in, true, channel, channels, shape.columns, of_inputs, in_apart);
       turn_all(out, false, filter, filters, shape.rows, of_outputs, out_apart);
       for (int k = 0; k < kPoints; ++k)
-        panel_product<T>({filters, channels, depth}, of_outputs + k * out_apart, of_inputs + k * in_apart,
+        panel_product<T>({filters, channels, depth}, of_outputs + k * out_apart, of_inputs + k * in_apart, depth,
                          {points.data.get() + k * apart + filter * g.channels + channel, g.channels, 1}, fresh && block == 0);
       if (mt_interrupted()) return MT_ERROR_INTERRUPTED;
     }
