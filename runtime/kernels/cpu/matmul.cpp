@@ -17,7 +17,8 @@ MT_EXPORT int mt_mul_scalar(const mt_tensor* self, double number, const mt_tenso
 namespace mt {
 namespace {
 
-constexpr int64_t kDepth = 192;          // of the panels that a tile is computed from: one of b and one of a share an L1 cache
+constexpr int64_t kDepth = 768;          // of the panels that a tile is computed from, at most
+constexpr int64_t kSum = 192;            // numbers that are added one to the other at a time: the longer, the larger is a sum's error
 constexpr int64_t kPanelBytes = 1 << 18; // of packed a: stays in the L2 cache
 constexpr int64_t kColumns = 1024;       // of packed b: half of a large L2 cache
 constexpr int64_t kNear = 1 << 18;       // elements of a that stay in the L2 cache when they are packed
@@ -26,6 +27,12 @@ constexpr int64_t kTurned = 16;          // numbers of a line that are packed at
 constexpr int64_t kAhead = 4 * kTurned;  // of a line that are asked for before it is their turn
 constexpr int64_t kLinesTogether = 8;    // that are packed side by side
 constexpr int64_t kSmall = 16 * 16 * 16; // multiplications below which packing costs more than it saves
+
+// The depth of panels, about the same in all parts of a product.
+MT_INLINE int64_t panel_depth(int64_t depth) {
+  const int64_t parts = (depth + kDepth - 1) / kDepth;
+  return parts == 0 ? 1 : (depth + parts - 1) / parts;
+}
 
 // c += alpha * a @ b, for small matrices; c has contiguous rows.
 template <class T>
@@ -140,9 +147,9 @@ MT_INLINE void pack_first(const First<T>& a, int64_t row, int64_t column, int64_
 template <class T, class TileT>
 MT_INLINE int pack_panels(const Size& size, const Matrix<const T>& a, int64_t first, int64_t last, T* out) {
   constexpr int mr = TileT::kRows;
-  const int64_t panels = (size.m + mr - 1) / mr;
-  for (int64_t kc = 0; kc < size.k; kc += kDepth) {
-    const int64_t depth = std::min(kDepth, size.k - kc);
+  const int64_t panels = (size.m + mr - 1) / mr, most = panel_depth(size.k);
+  for (int64_t kc = 0; kc < size.k; kc += most) {
+    const int64_t depth = std::min(most, size.k - kc);
     pack<mr, T>({&a.at(first * mr, kc), a.row, a.column}, std::min(last * mr, size.m) - first * mr, depth,
                 out + panels * mr * kc + first * mr * depth);
   }
@@ -154,13 +161,13 @@ template <class T, class TileT>
 MT_INLINE int blocked(const Size& size, const Columns& part, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha,
                       const Before<T>& before) {
   constexpr int mr = TileT::kRows, nr = TileT::kCols;
-  const int64_t rows_max = std::max<int64_t>(mr, kPanelBytes / (kDepth * int64_t(sizeof(T))) / mr * mr);
+  const int64_t depth_block = panel_depth(size.k);
+  const int64_t rows_max = std::max<int64_t>(mr, kPanelBytes / (depth_block * int64_t(sizeof(T))) / mr * mr);
   const int64_t rows_block = std::min(rows_max, (size.m + mr - 1) / mr * mr);
   const int64_t columns = size.m <= rows_max || a.packed != nullptr ? kFewColumns : kColumns;
   // Blocks of about as many, all alike: for each of them a is packed again, where it is not yet.
   const int64_t wanted = part.last - part.first, blocks = std::max<int64_t>(1, (wanted + columns / 3) / columns);
   const int64_t cols_block = (wanted + blocks * nr - 1) / (blocks * nr) * nr;
-  const int64_t depth_block = std::min(kDepth, size.k);
   const int64_t all_rows = (size.m + mr - 1) / mr * mr;
   const T factor = std::is_integral_v<T> ? T(int64_t(alpha)) : T(alpha);  // a negative number has no value without a sign
   const Panels<T> packed(((a.packed == nullptr ? rows_block : 0) + cols_block) * depth_block);
@@ -188,7 +195,7 @@ MT_INLINE int blocked(const Size& size, const Columns& part, const First<T>& a, 
         }
         for (int64_t j = 0; j < cols; j += nr) {
           for (int64_t i = 0; i < rows; i += mr)
-            TileT::run(depth, pa + i * depth, pb + j * depth, &c.at(ic + i, jc + j), c.row, std::min<int64_t>(mr, rows - i),
+            TileT::run(depth, kSum, pa + i * depth, pb + j * depth, &c.at(ic + i, jc + j), c.row, std::min<int64_t>(mr, rows - i),
                        std::min<int64_t>(nr, cols - j), from.at(ic + i, jc + j), from.row, factor);
         }
         if (pace.stops(rows * cols)) return MT_ERROR_INTERRUPTED;
@@ -202,14 +209,10 @@ MT_INLINE int blocked(const Size& size, const Columns& part, const First<T>& a, 
 template <class T, class TileT>
 MT_INLINE void panels(const Size& size, const T* a, const T* b, int64_t most, const Matrix<T>& c, const Before<T>& before) {
   constexpr int mr = TileT::kRows, nr = TileT::kCols;
-  for (int64_t k = 0; k < size.k; k += most) {
-    const int64_t depth = std::min(most, size.k - k);
-    const Before<T> from = k == 0 ? before : Before<T>::of(c);
-    for (int64_t i = 0; i < size.m; i += mr)
-      for (int64_t j = 0; j < size.n; j += nr)
-        TileT::run(depth, a + i * size.k + k * mr, b + j * size.k + k * nr, &c.at(i, j), c.row, std::min<int64_t>(mr, size.m - i),
-                   std::min<int64_t>(nr, size.n - j), from.at(i, j), from.row, T(1));
-  }
+  for (int64_t i = 0; i < size.m; i += mr)
+    for (int64_t j = 0; j < size.n; j += nr)
+      TileT::run(size.k, most, a + i * size.k, b + j * size.k, &c.at(i, j), c.row, std::min<int64_t>(mr, size.m - i),
+                 std::min<int64_t>(nr, size.n - j), before.at(i, j), before.row, T(1));
 }
 
 // What is compiled for each instruction set.
@@ -290,8 +293,9 @@ int threaded(const Size& size, const Matrix<const T>& a, const Matrix<const T>& 
   // Rows for each thread, where there are too few columns, or where all of a, packed, would leave the cache and come back for each thread.
   const bool few = size.m > size.n && size.n < 2 * kUnitColumns * threads();
   const bool far = size.m >= size.n && size.n <= kFewColumns && size.m * size.k > kNear;
-  if (threads() > 1 && (few || far)) return by_rows<T>(size, {a}, {b}, c, alpha, before);
-  if (threads() == 1 && size.n <= kFewColumns) return by_columns<T>(size, {a}, {b}, c, alpha, before);
+  const bool tall = size.n <= kColumns && size.m * size.k > kMostPacked;
+  if (threads() > 1 && (few || far || tall)) return by_rows<T>(size, {a}, {b}, c, alpha, before);
+  if (threads() == 1 && (size.n <= kFewColumns || tall)) return by_columns<T>(size, {a}, {b}, c, alpha, before);
   // A part of the depth at a time, of which a is packed once for all columns.
   const int64_t deep = std::max<int64_t>(1, kMostPacked / size.m / kDepth) * kDepth;
   for (int64_t k = 0; k < size.k; k += deep) {
@@ -335,9 +339,9 @@ Packed<T>::Packed(const Rows<T>& a, int64_t rows, int64_t depth) {
   memory_ = Panels<T>(panels * width * depth);
   if (data() == nullptr) return;
   parallel(panels, rows_grain(depth * width), [&](int64_t first, int64_t last) -> int {
-    for (int64_t kc = 0; kc < depth; kc += kDepth)
+    for (int64_t kc = 0, most = panel_depth(depth); kc < depth; kc += most)
       for (int64_t p = first; p < last; ++p) {
-        const int64_t deep = std::min(kDepth, depth - kc);
+        const int64_t deep = std::min(most, depth - kc);
         a.pack(a.data, p * width, std::min<int64_t>(width, rows - p * width), kc, deep, width, memory_.data.get() + panels * width * kc + p * width * deep);
       }
     return MT_OK;
