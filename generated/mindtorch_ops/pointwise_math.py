@@ -1151,7 +1151,11 @@ def _logit_default(op, self, eps):
     @op.gradient
     def _(grad):
         return {
-            self: grad / (self * (1 - self))
+            self: torch.ops.aten.where(
+                torch.ops.aten.logical_and(self >= 0, self <= 1),
+                grad / (self * (1 - self)),
+                torch.ops.aten.log(-torch.ops.aten.ones_like(grad)),
+            )
             if eps is None
             else torch.ops.aten.where(
                 torch.ops.aten.logical_and(self >= eps, self <= 1 - eps),

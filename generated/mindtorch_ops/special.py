@@ -87,7 +87,10 @@ def _special_i1_default(op, self):
         return {
             self: grad
             * torch.ops.aten.where(
-                self == 0, 0.5 * torch.ops.aten.ones_like(self), torch.ops.aten.special_i0(self) - out / self
+                self == 0,
+                0.5 * torch.ops.aten.ones_like(self),
+                torch.ops.aten.special_i0(self)
+                - out / torch.ops.aten.where(self == 0, torch.ops.aten.ones_like(self), self),
             )
         }
 
@@ -117,7 +120,8 @@ def _special_i1e_default(op, self):
             * torch.ops.aten.where(
                 self == 0,
                 0.5 * torch.ops.aten.ones_like(self),
-                torch.ops.aten.special_i0e(self) - out * (self.sign() + 1 / self),
+                torch.ops.aten.special_i0e(self)
+                - out * (self.sign() + 1 / torch.ops.aten.where(self == 0, torch.ops.aten.ones_like(self), self)),
             )
         }
 

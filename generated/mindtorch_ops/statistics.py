@@ -491,7 +491,7 @@ def _bincount_default(op):
     """How often each number from 0 on is there, or the sum of its weights."""
     op.python("mindtorch_v2._core:bincount")
     op.python("mindtorch_v2.kernels.ordering:data_dependent", device="Meta")
-    op.not_differentiable()
+    op.not_implemented()
 
 
 @_lib.operator(
@@ -512,7 +512,7 @@ def _histc_default(op, self, bins):
     """How many elements are in each of `bins` parts of a range."""
     op.returns(empty([bins], self.dtype, self))
     op.python("mindtorch_v2.kernels.statistics:histc")
-    op.not_implemented()
+    op.not_differentiable()
 
 
 @_lib.operator(

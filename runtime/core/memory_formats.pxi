@@ -203,7 +203,7 @@ cdef enum:
 
 cdef dict LAYOUTS_KEPT = {
     "flip": LAYOUT_OF_ALL,
-    "aten::pow.Scalar": 0,                                 # pointwise, and in rows nevertheless
+    "aten::pow.Scalar": 0, "masked_fill": 0,               # pointwise, and in rows nevertheless
     "convolution": LAYOUT_OF_TWO,
     "native_batch_norm": LAYOUT_OF_DENSE,
     **dict.fromkeys((

@@ -133,15 +133,22 @@ def prod(
     return result
 
 
+def _running(name: str, input: Tensor, dim: int, target: dtype | None, mask: Tensor | None, neutral: int) -> Tensor:
+    """A running reduction in a dtype, by default the elements'."""
+    given = _filled(_as(input, target), mask, neutral)
+    result: Tensor = getattr(given, name)(_dims(dim, input.dim())[0], dtype=given.dtype)
+    return result
+
+
 def cumsum(input: Tensor, dim: int, *, dtype: dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """Running sums."""
-    result: Tensor = _filled(_as(input, dtype, True), mask, 0).cumsum(_dims(dim, input.dim())[0])
+    result: Tensor = _running("cumsum", input, dim, dtype, mask, 0)
     return result
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: dtype | None = None, mask: Tensor | None = None) -> Tensor:
     """Running products."""
-    result: Tensor = _filled(_as(input, dtype, True), mask, 1).cumprod(_dims(dim, input.dim())[0])
+    result: Tensor = _running("cumprod", input, dim, dtype, mask, 1)
     return result
 
 

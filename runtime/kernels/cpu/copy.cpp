@@ -141,21 +141,31 @@ int arange(const mt_tensor* out, T start, T step, int32_t dtype) {
   return MT_OK;
 }
 
-// Each half is counted from its own end, so that both ends are met exactly.
+// Places `at` and on of `n`. Each half is counted from its own end, so that both ends are met exactly; each number is
+// rounded once, as in PyTorch.
+template <class T>
+struct Spaced {
+  MT_INLINE static int run(T* to, int64_t at, int64_t count, int64_t n, T first, T last, T step) {
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t place = at + i;
+      to[i] = place < n / 2 ? std::fma(step, T(place), first) : std::fma(-step, T(n - place - 1), last);
+    }
+    return MT_OK;
+  }
+};
+
 template <class T>
 int linspace(const mt_tensor* out, T first, T last, int32_t dtype) {
   const int64_t n = numel(out);
   if (out->ndim != 1) return MT_ERROR_SHAPE;
   if (n == 1) last = first;
   const T step = n > 1 ? (last - first) / T(n - 1) : T(0);
+  static const auto spaced = PerIsa<Spaced<T>, T*, int64_t, int64_t, int64_t, T, T, T>::pick();
   const CastFn cast = cast_fn(out->dtype, dtype);
   T buffer[kBlock];
   for (int64_t done = 0; done < n; done += kBlock) {
     const int64_t count = std::min(kBlock, n - done);
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t at = done + i;
-      buffer[i] = at < n / 2 ? first + step * T(at) : last - step * T(n - at - 1);
-    }
+    spaced(buffer, done, count, n, first, last, step);
     cast(static_cast<char*>(out->data) + done * out->strides[0] * out->itemsize, out->strides[0], buffer, 1, count);
   }
   return MT_OK;

@@ -66,6 +66,8 @@ void first_of(Item<K>* items, Item<K>* spare, int64_t n, int64_t count) {
   n <= kFew ? std::sort(items, items + n) : sort_by_bytes(items, spare, n);
 }
 
+constexpr int64_t kLongest = int64_t(1) << 56;  // for lines that are longer, as expanded ones may be, nothing has room
+
 // The lines of a tensor along a dimension.
 struct Lines {
   const mt_tensor *self, *values, *places;
@@ -184,6 +186,7 @@ int ranked(const Lines& lines, int32_t dtype, int64_t rank, int64_t first, int64
 }
 
 int ranked(const Lines& lines, int64_t rank) {
+  if (lines.length > kLongest) return MT_ERROR_MEMORY;
   const auto run = [&](int32_t dtype, auto like, auto key) {
     return parallel(numel(lines.values), rows_grain(lines.length, 16), [&](int64_t first, int64_t last) -> int {
       return ranked<decltype(like), decltype(key)>(lines, dtype, rank, first, last);
@@ -214,6 +217,7 @@ MT_EXPORT int mt_mode(const mt_tensor* self, int64_t dim, const mt_tensor* value
   for (int64_t d = 0; d < self->ndim; ++d)
     if (values->shape[d] != (d == dim ? 1 : self->shape[d])) return MT_ERROR_SHAPE;
   if (self->shape[dim] == 0) return MT_ERROR_SHAPE;
+  if (self->shape[dim] > mt::kLongest) return MT_ERROR_MEMORY;
   const mt::Lines lines{self, values, places, dim, self->shape[dim], 1, false};
   const auto run = [&](int32_t dtype, auto like) {
     return mt::parallel(mt::numel(values), mt::rows_grain(lines.length, 32), [&](int64_t first, int64_t last) -> int {
@@ -239,6 +243,7 @@ MT_EXPORT int mt_order(const mt_tensor* self, int64_t dim, int64_t descending, c
     if (d == dim ? values->shape[d] > self->shape[d] : values->shape[d] != self->shape[d]) return MT_ERROR_SHAPE;
   const mt::Lines lines{self, values, places, dim, self->shape[dim], values->shape[dim], descending != 0};
   if (mt::numel(values) == 0) return MT_OK;
+  if (lines.length > mt::kLongest) return MT_ERROR_MEMORY;
   const auto run = [&](int32_t dtype, auto like, auto key) {
     using T = decltype(like);
     using K = decltype(key);

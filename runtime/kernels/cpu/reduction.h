@@ -447,14 +447,16 @@ struct Reduction {
     });
   }
 
-  // All of a long dimension to one number: by pieces of a fixed length, so that the sum does not depend on the threads.
+  // All of a long dimension to one number: by pieces of a length that is the number's own, so that the sum does not depend on the
+  // threads. There are few, however many elements an expanded dimension has.
   int pieces(int64_t count) const {
-    std::vector<Acc> found(size_t((count + kStretch / 4 - 1) / (kStretch / 4)), Op::init());
+    const int64_t size = std::max(kStretch / 4, count >> 20);
+    std::vector<Acc> found(size_t((count - 1) / size + 1), Op::init());
     const int status = parallel(int64_t(found.size()), 1, [&](int64_t first, int64_t last) -> int {
       Reader<T> reader(self);
       Pace pace;
       for (int64_t i = first; i < last; ++i) {
-        const int64_t at = i * (kStretch / 4), n = std::min(kStretch / 4, count - at);
+        const int64_t at = i * size, n = std::min(size, count - at);
         if (int stopped = line(reader, pace, &found[size_t(i)], 0, at, n, at)) return stopped;
       }
       return MT_OK;

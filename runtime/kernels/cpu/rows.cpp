@@ -145,9 +145,19 @@ MT_EXPORT int mt_index_select(const mt_tensor* self, int64_t dim, const mt_tenso
   if (mt::numel(out) != expected) return MT_ERROR_SHAPE;
   if (expected == 0) return MT_OK;
   if (mt::is_contiguous(self) && mt::is_contiguous(out)) return mt::select_runs(self, dim, indices, out);
-  if (index->ndim != 1 || out->ndim != self->ndim) return MT_ERROR_SHAPE;
+  mt_tensor lined = *out;  // with the dimensions of `index` as one
+  int64_t shape[mt::kMaxDims], strides[mt::kMaxDims], step = 1;
+  if (index->ndim != 1 || out->ndim != self->ndim) {
+    if (!mt::is_contiguous(out)) return MT_ERROR_SHAPE;
+    for (int64_t d = self->ndim - 1; d >= 0; --d) {
+      shape[d] = d == dim ? indices.count : self->shape[d];
+      strides[d] = step;
+      step *= shape[d];
+    }
+    lined = {out->data, self->ndim, shape, strides, out->dtype, out->itemsize};
+  }
   for (int64_t i = 0; i < indices.count; ++i) {
-    const mt::Slice from(self, dim, indices.at[i]), to(out, dim, i);
+    const mt::Slice from(self, dim, indices.at[i]), to(&lined, dim, i);
     if (int status = mt_copy(&from.tensor, &to.tensor)) return status;
   }
   return MT_OK;

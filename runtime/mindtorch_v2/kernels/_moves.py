@@ -17,7 +17,7 @@ from .._ops import ops
 from ._arrays import moved
 from ._native import native
 
-__all__ = ["Moves", "added_back", "nearest", "nearest_exact", "reflected", "replicated", "taken"]
+__all__ = ["Moves", "added_back", "nearest", "nearest_by_size", "nearest_exact", "reflected", "replicated", "taken"]
 
 _DTYPES = _core.dtypes
 _I64, _F32 = _DTYPES["int64"], _DTYPES["float32"]
@@ -100,12 +100,13 @@ def nearest(size: int, places: int, scale: float | None) -> Moves:
     """The element that begins before each place."""
     import numpy as np
 
-    at = np.arange(places)
-    if places == 2 * size:
-        return Moves(size, at // 2)
-    if places != size:
-        at = np.floor(at.astype("float32") * _step(size, places, scale)).astype("int64")
+    at = np.floor(np.arange(places, dtype="float32") * _step(size, places, scale)).astype("int64")
     return Moves(size, np.minimum(at, size - 1))
+
+
+def nearest_by_size(size: int, places: int, scale: float | None) -> Moves:
+    """As `nearest`, but by the sizes alone where these are the same, or one is twice the other."""
+    return nearest(size, places, None if places in (size, 2 * size) else scale)
 
 
 @_kept

@@ -7,6 +7,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
+from .._type_info import finfo
 from ._arrays import as_array, as_tensor
 from ._native import native
 from .reduction import wrap_dim
@@ -14,6 +15,7 @@ from .reduction import wrap_dim
 _DTYPES = _core.dtypes
 _I64, _F32, _F64 = (_DTYPES[name] for name in ("int64", "float32", "float64"))
 _HALVES = (_DTYPES["float16"], _DTYPES["bfloat16"])
+_NOT_SUMMED = tuple(_DTYPES[name] for name in ("bool", "uint16", "uint32", "uint64"))
 
 
 def _total(self: Tensor, dtype: Any) -> Any:
@@ -37,6 +39,8 @@ def _running(name: str, self: Tensor, dim: int, dtype: Any) -> Tensor:
     target = _total(self, dtype)
     d = wrap_dim(dim, self.dim())
     given: Tensor = self.to(target)
+    if self.dim() and self.numel() and target in _NOT_SUMMED:
+        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for '{_core.scalar_types[target.name]}'")
     if not self.dim():
         copy: Tensor = given.clone()
         return copy
@@ -73,6 +77,8 @@ def cumprod_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     if not given.dim() or not given.numel():
         return grad.to(ctx.dtype), None, None
     d = wrap_dim(ctx.dim, given.dim())
+    if given.shape[d] == 1:  # whose one factor may be infinite, too
+        return grad.to(ctx.dtype), None, None
     if bool((given == 0).any().item()):
         return _with_zeros(given, grad, d).to(ctx.dtype), None, None
     return (cumsum_backward(grad * result, d) / given).to(ctx.dtype), None, None
@@ -151,7 +157,8 @@ def logcumsumexp_backward(grad: Tensor, self: Tensor, result: Tensor, dim: int) 
         return grad
 
     def part(sign: Tensor) -> Tensor:
-        logs = aten.where(sign, grad.abs(), 0.0).log() - result
+        # As in PyTorch the least number stands for the logarithm of 0, whose infinity would have no gradient.
+        logs = aten.where(sign, aten.where(sign, grad.abs(), 1.0).log(), finfo(grad.dtype).min) - result
         found: Tensor = (logs.flip([dim]).logcumsumexp(dim).flip([dim]) + self).exp()
         return found
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._functional import can_cast
 from .._ops import ops
-from ._contexts import saves
+from ._contexts import constants, saves
 
 NONE, MEAN, SUM = 0, 1, 2
 _I64 = _core.dtypes["int64"]
@@ -103,7 +104,7 @@ def margin_ranking_loss(
 def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float = 1.0, reduction: int = MEAN) -> Tensor:
     """x where the target is 1, max(0, margin - x) where it is -1."""
     zeros = ops.aten.zeros_like(self)
-    apart = ops.aten.where(target != 1, (margin - self).clamp_min(0), zeros)
+    apart = ops.aten.where(target != 1, (margin - self).clamp_min(0).to(self.dtype), zeros)
     return reduced(apart + ops.aten.where(target != -1, self, zeros), reduction)
 
 
@@ -314,8 +315,14 @@ def binary_cross_entropy_slope(
     grad_output: Tensor, self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN
 ) -> Tensor:
     """The gradient of `binary_cross_entropy`."""
+    for other in (self, target):
+        if other.dtype is not grad_output.dtype:
+            got, wanted = (_core.scalar_types[t.dtype.name] for t in (other, grad_output))
+            raise RuntimeError(f"Found dtype {got} but expected {wanted}")
+    if not self.is_floating_point():
+        raise NotImplementedError(f'"binary_cross_entropy_backward" not implemented for {self.dtype}')
     slope = (self - target) / ((1 - self) * self).clamp_min(1e-12)
-    result: Tensor = (slope if weight is None else slope * weight) * share(grad_output, slope, reduction)
+    result: Tensor = (slope if weight is None else _times(slope, weight)) * share(grad_output, slope, reduction)
     return result
 
 
@@ -327,10 +334,32 @@ def binary_cross_entropy_with_logits(
     reduction: int = MEAN,
 ) -> Tensor:
     """`binary_cross_entropy` of sigmoid(x), without overflow; ``pos_weight`` is a factor of the target's part."""
+    if not self.is_floating_point():
+        raise NotImplementedError(f'"log_sigmoid_cpu" not implemented for {self.dtype}')
     below = (self.abs().neg().exp().log1p()) + self.neg().clamp_min(0)  # -log(sigmoid(x))
-    factor = below if pos_weight is None else below * ((pos_weight - 1) * target + 1)
-    losses = (1 - target) * self + factor
-    return reduced(losses if weight is None else losses * weight, reduction)
+    if pos_weight is not None:
+        below = _times(below, (pos_weight - 1) * target + 1)
+    losses = _times(1 - target, self)
+    losses = (losses + _fitting(losses, below)).to(losses.dtype)
+    return reduced(losses if weight is None else _times(losses, weight), reduction)
+
+
+def _times(value: Tensor, factor: Tensor) -> Tensor:
+    """The product, of the value's shape and dtype: PyTorch computes it in place."""
+    result: Tensor = (value * _fitting(value, factor)).to(value.dtype)
+    return result
+
+
+def _fitting(value: Tensor, other: Tensor) -> Tensor:
+    """What may be computed with in the place of a value. Raises RuntimeError for another."""
+    wide = _core.common_dtype(value, other)
+    if not can_cast(wide, value.dtype):
+        names = (_core.scalar_types[dtype.name] for dtype in (wide, value.dtype))
+        raise RuntimeError("result type {} can't be cast to the desired output type {}".format(*names))
+    shape = _core.broadcast_shapes(value.shape, other.shape)
+    if tuple(shape) != tuple(value.shape):
+        raise RuntimeError(f"output with shape {list(value.shape)} doesn't match the broadcast shape {list(shape)}")
+    return other
 
 
 def _summed(grad: Tensor, like: Tensor) -> Tensor:
@@ -339,6 +368,7 @@ def _summed(grad: Tensor, like: Tensor) -> Tensor:
     return result
 
 
+@constants("weight", "pos_weight")
 @saves(self=0, target=1, weight=2, pos_weight=3, reduction="reduction")
 def with_logits_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the call."""

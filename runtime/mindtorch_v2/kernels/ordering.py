@@ -258,7 +258,7 @@ def _rows(self: Tensor, d: int | None) -> Tensor:
 def _slices(self: Tensor, d: int, rows: Tensor) -> Tensor:
     """Rows as slices along a dimension."""
     rest = [size for k, size in enumerate(self.shape) if k != d]
-    result: Tensor = rows.reshape((rows.shape[0], *rest)).movedim(0, d).contiguous()
+    result: Tensor = rows.reshape((rows.shape[0], *rest)).movedim(0, d)
     return result
 
 
@@ -273,17 +273,21 @@ def unique2(
     return values.reshape((-1,)), inverse.reshape(self.shape) if return_inverse else inverse, counts
 
 
-def _check_slices(self: Tensor, d: int) -> None:
+def _checked_dim(self: Tensor, dim: int) -> int:
+    """A dimension whose slices may be unique, counted from 0."""
+    if not self.dim():
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    d = wrap_dim(dim, self.dim())
     if not self.numel() and (self.shape[d] or sum(n == 0 for n in self.shape) > 1):
         raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    return d
 
 
 def unique_dim(
     self: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The slices along a dimension, each once and in rising order; and as `unique2`."""
-    d = wrap_dim(dim, self.dim())
-    _check_slices(self, d)
+    d = _checked_dim(self, dim)
     if not self.numel():
         return self.clone(), _nothing(), _nothing()
     values, inverse, counts = _unique_rows(_rows(self, d), True, True)
@@ -294,12 +298,11 @@ def unique_consecutive(
     self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The elements, or the slices along a dimension, without those that are equal to the one before."""
-    d = wrap_dim(dim, self.dim()) if dim is not None and self.dim() else None
-    if d is not None:
-        _check_slices(self, d)
+    d = None if dim is None else _checked_dim(self, dim)
     if not self.numel():
         return (self.clone(), _nothing(), _nothing()) if d is not None else unique2(self, True, return_inverse)
-    values, inverse, counts = _without_repeats(_rows(self, d), return_inverse, return_counts)
+    asked = (return_inverse, return_counts) if d is None else (True, True)  # as in PyTorch
+    values, inverse, counts = _without_repeats(_rows(self, d), *asked)
     if d is not None:
         return _slices(self, d, values), inverse, counts
     return values.reshape((-1,)), inverse.reshape(self.shape) if return_inverse else inverse, counts

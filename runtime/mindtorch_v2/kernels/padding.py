@@ -87,8 +87,9 @@ def _check(name: str, self: Tensor, padding: Numbers, dims: int) -> list[tuple[i
                 "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
                 f"({before}, {after}) at a dimension of size {n} of input {shape}"
             )
-        if n + before + after < 1:
-            raise RuntimeError(f"input (size: {n}) is too small. Calculated output size: {n + before + after}")
+    found = [n + before + after for n, (before, after) in zip(shape[-dims:], pairs, strict=True)]
+    if min(found) < 0 or max(found) < 1:  # as in PyTorch, one size that is not 0 is enough
+        raise RuntimeError(f"input (sizes: {shape[-dims:]}) is too small. Calculated output sizes: {found}")
     return pairs
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
-from .._core import Tensor
+from .._core import Tensor, dtype
 from .._numbers import as_element
 from .._ops import ops
 from ._arrays import as_array, as_tensor, moved
@@ -208,7 +207,6 @@ def histogramdd(
     density: bool = False,
 ) -> tuple[Tensor, list[Tensor]]:
     """How many points, rows of their coordinates, are in each of the parts of a space; and the parts' ends."""
-    import numpy as np
 
     if not self.is_cpu:  # counted there, and brought back
         given = bins if isinstance(bins, int) else [each.cpu() if isinstance(each, Tensor) else each for each in bins]
@@ -220,7 +218,7 @@ def histogramdd(
         )
     if self.dtype not in (_F32, _F64):
         raise NotImplementedError(f"histogramdd() is not implemented for {self.dtype}")
-    points = as_array(self).reshape((-1, self.shape[-1]))
+    points = as_array(self).reshape((math.prod(self.shape[:-1]) if self.numel() else 0, self.shape[-1]))
     ndim = points.shape[1]
     given = [bins] * ndim if isinstance(bins, int) else list(bins)
     if len(given) != ndim:
@@ -255,6 +253,13 @@ def histogramdd(
         if low == high:
             low, high = low - 0.5, high + 0.5
         edges.append(ops.aten.linspace(low, high, count + 1, dtype=self.dtype))
+    return binned(points, weight if len(points) else None, edges, density, self.dtype), edges
+
+
+def binned(points: Any, weight: Tensor | None, edges: Sequence[Tensor], density: bool, target: dtype) -> Tensor:
+    """How many points, rows of an array, or which weights, are between the ends of each dimension."""
+    import numpy as np
+
     weights = np.ones(len(points)) if weight is None else as_array(weight).reshape(-1).astype("float64")
     ends = [as_array(edge) for edge in edges]
     inside, flat = np.ones(len(points), "bool"), np.zeros(len(points), "int64")
@@ -266,8 +271,8 @@ def histogramdd(
     if density:
         found = found / found.sum()
         for d, end in enumerate(ends):
-            found = found / np.diff(end).reshape([-1 if k == d else 1 for k in builtins.range(ndim)])
-    return as_tensor(found, self.dtype), edges
+            found = found / np.diff(end).reshape([-1 if k == d else 1 for k in range(len(ends))])
+    return as_tensor(found, target)
 
 
 def _bins_above(ends: Any, values: Any) -> Any:

@@ -225,13 +225,16 @@ def max_pool1d_with_indices(
     return found.squeeze(-2), indices.squeeze(-2)
 
 
+_OF_ANY_CHANNELS = "adaptive_avg_pool1d", "adaptive_avg_pool2d"  # of none, too
+
+
 def _adaptive_sizes(name: str, self: Tensor, output_size: Numbers, dims: int) -> list[int]:
     if len(output_size) != dims:
         raise RuntimeError(f"{name}(): internal error: output_size must have {dims} elements, got {list(output_size)}")
     shape = list(self.shape)
     if self.dim() not in (dims + 1, dims + 2):
         raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {shape}")
-    if math.prod(shape[1 if self.dim() == dims + 2 else -dims :]) == 0:
+    if math.prod(shape[-dims if name in _OF_ANY_CHANNELS or self.dim() == dims + 1 else 1 :]) == 0:
         raise RuntimeError(
             f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {shape}"
         )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
-from .._core import Tensor, dtype
+from .._core import Tensor, dtype, is_grad_enabled
 from .._ops import ops
 from ._contexts import saves
 from ._native import native
@@ -230,7 +230,24 @@ def _others(self: Tensor, dims: tuple[int, ...]) -> Tensor:
     for d in dims:
         product, zeros = product.prod(d, True), zeros.sum(d, True)
     others: Tensor = aten.where(zero, product * (zeros == 1), product / factors * (zeros == 0))
+    differentiated = is_grad_enabled() or _core.tangent_levels(self)
+    if differentiated and dims and self.numel():  # of zeros a choice has no gradients, products have
+        line = self.reshape((-1,)) if len(dims) == self.dim() else self
+        d = 0 if line is not self else dims[0]
+        exact = _before(line, d) * _before(line.flip([d]), d).flip([d])
+        others = aten.where(zeros == 0, others, exact.reshape(self.shape))
     return others
+
+
+def _before(self: Tensor, d: int) -> Tensor:
+    """For each element the product of those before it, in steps of powers of two."""
+    aten, size, step = ops.aten, self.shape[d], 1
+    ones = aten.ones_like(self)
+    found: Tensor = aten.cat([ones.narrow(d, 0, 1), self.narrow(d, 0, size - 1)], d)
+    while step < size:
+        found = found * aten.cat([ones.narrow(d, 0, step), found.narrow(d, 0, size - step)], d)
+        step *= 2
+    return found
 
 
 @saves(self=0)

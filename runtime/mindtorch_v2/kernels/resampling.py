@@ -8,6 +8,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
+from .._type_info import channels_last, channels_last_3d
 from . import _moves, _taps
 from ._moves import Moves, added_back, taken
 from ._taps import Taps, resampled
@@ -19,6 +20,19 @@ _AXES = {1: ("W",), 2: ("H", "W"), 3: ("D", "H", "W")}
 # What makes the moves or taps of a dimension: (size, places, align_corners, scale, in float64).
 def _nearest(size: int, places: int, align: bool, scale: float | None, wide: bool) -> Moves:
     return _moves.nearest(size, places, scale)
+
+
+def _nearest_by_size(size: int, places: int, align: bool, scale: float | None, wide: bool) -> Moves:
+    return _moves.nearest_by_size(size, places, scale)
+
+
+def _is_by_size(input: Tensor, output_size: Sequence[int]) -> bool:
+    """Whether PyTorch's kernel for the nearest element goes by sizes, as that of gradients: by channels, or for few."""
+    if input.dim() == 3:
+        return False
+    dense = channels_last if input.dim() == 4 else channels_last_3d
+    by_channels = input.shape[1] > 3 and input.is_contiguous(memory_format=dense)
+    return by_channels or (input.dim() == 4 and sum(output_size) <= 128)
 
 
 def _nearest_exact(size: int, places: int, align: bool, scale: float | None, wide: bool) -> Moves:
@@ -78,7 +92,8 @@ def _pair(name: str, make: Any, dims: int, aligns: bool) -> tuple[Any, Any]:
         _check_dtype(name, self, True)
         if self.is_meta:
             return _core.alloc((*self.shape[:2], *output_size), self.dtype, self.device)
-        taps = _all_taps(make, self.shape, output_size, align, scales, self.dtype is _F64)
+        chosen = _nearest if make is _nearest_by_size and not _is_by_size(self, output_size) else make
+        taps = _all_taps(chosen, self.shape, output_size, align, scales, self.dtype is _F64)
         if isinstance(taps[0], Moves):
             return taken(self, taps)
         if self.dtype is not _U8:
@@ -105,9 +120,9 @@ def _pair(name: str, make: Any, dims: int, aligns: bool) -> tuple[Any, Any]:
     return forward, backward
 
 
-nearest1d, nearest1d_backward = _pair("upsample_nearest1d", _nearest, 1, False)
-nearest2d, nearest2d_backward = _pair("upsample_nearest2d", _nearest, 2, False)
-nearest3d, nearest3d_backward = _pair("upsample_nearest3d", _nearest, 3, False)
+nearest1d, nearest1d_backward = _pair("upsample_nearest1d", _nearest_by_size, 1, False)
+nearest2d, nearest2d_backward = _pair("upsample_nearest2d", _nearest_by_size, 2, False)
+nearest3d, nearest3d_backward = _pair("upsample_nearest3d", _nearest_by_size, 3, False)
 nearest_exact1d, nearest_exact1d_backward = _pair("_upsample_nearest_exact1d", _nearest_exact, 1, False)
 nearest_exact2d, nearest_exact2d_backward = _pair("_upsample_nearest_exact2d", _nearest_exact, 2, False)
 nearest_exact3d, nearest_exact3d_backward = _pair("_upsample_nearest_exact3d", _nearest_exact, 3, False)

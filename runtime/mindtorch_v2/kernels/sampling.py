@@ -209,8 +209,8 @@ def grid_sampler_nd_backward(
 def _composed(input: Tensor, grid: Tensor, mode: int, padding: int, align: bool) -> Tensor:
     """What `grid_sampler_nd` computes, of operators, whose gradients of any order are known."""
     batch, channels, sizes = input.shape[0], input.shape[1], tuple(input.shape[2:])
-    image = input.reshape((batch, channels, -1))
-    places = grid.reshape((batch, -1, len(sizes)))
+    image = input.reshape((batch, channels, math.prod(sizes)))
+    places = grid.reshape((batch, math.prod(grid.shape[1:-1]), len(sizes)))
     axes = _axes(input, _float(places.detach()), mode, padding, align)
     weights = []
     for at, axis in enumerate(axes):

@@ -9,6 +9,7 @@ from .._core import IndexOutOfRangeError, Tensor, is_grad_enabled
 from .._numbers import as_element
 from .._ops import ops
 from .._settings import alert_not_deterministic
+from .._type_info import contiguous_format
 from ..autograd.function import DelayedError
 from ._arrays import bits, moved, written_once
 from ._native import native
@@ -191,7 +192,8 @@ def scatter_reduce(
     self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     """As `scatter_reduce_`, into a copy."""
-    return scatter_reduce_(self.clone(), dim, index, src, reduce, include_self=include_self)
+    copy = self.clone(memory_format=contiguous_format)
+    return scatter_reduce_(copy, dim, index, src, reduce, include_self=include_self)
 
 
 def _mean_at(self: Tensor, d: int, index: Tensor, source: Tensor, include_self: bool) -> None:
@@ -250,7 +252,7 @@ def _reduced_gradients(
         ones = aten.where(zero, 1.0, src)
         product = base.scatter_reduce(dim, index, ones, "prod", include_self=True)
         zeros = aten.zeros_like(base).scatter_add(dim, index, zero.to(src.dtype))
-        here, own = zeros.gather(dim, index), (grad * result / self).masked_fill(self == 0, 0)
+        here, own = zeros.gather(dim, index), grad
         others = aten.where(
             zero, product.gather(dim, index) * (here == 1), product.gather(dim, index) / ones * (here == 0)
         )
@@ -455,7 +457,8 @@ def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """As `masked_scatter_`, into a copy; mask and tensor are broadcast."""
     shape = _core.broadcast_shapes(self.shape, mask.shape)
-    result: Tensor = ops.aten.masked_scatter_(self.expand(shape).clone(), mask.expand(shape), source)
+    wide = self.expand(shape)
+    result: Tensor = ops.aten.masked_scatter_(wide.clone(memory_format=contiguous_format), mask.expand(shape), source)
     return result
 
 

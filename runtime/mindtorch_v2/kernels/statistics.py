@@ -15,6 +15,7 @@ from .._ops import ops
 from ._arrays import as_array, as_tensor, moved
 from ._contexts import saves
 from ._native import native
+from .parts import binned
 from .reduction import reduce_over, wrap_dim, wrap_dims
 
 _DTYPES = _core.dtypes
@@ -523,26 +524,28 @@ def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) ->
 
 def histc(self: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     """How many elements are in each of ``bins`` parts of a range; that of the elements where its ends are equal."""
-    import numpy as np
-
     if bins <= 0:
         raise RuntimeError("bins must be > 0")
-    if self.dtype is _BOOL or self.is_complex():
+    if not self.is_floating_point():
         raise NotImplementedError(f"histc() is not implemented for {self.dtype}")
-    array = as_array(self).reshape(-1)
-    low, high = _ends(array, min, max, 1)
-    array = array[(array >= low) & (array <= high)]
-    places = np.minimum(((array - low) * (bins / (high - low))).astype("int64"), bins - 1)
-    return as_tensor(np.bincount(places, minlength=bins), self.dtype)
+    aten, given = ops.aten, self.reshape((-1,))
+    low, high = _ends(given, None if min == max and given.numel() else (min, max), 1)
+    given = given.masked_select((given >= low) & (given <= high))
+    count, first, last = (aten.scalar_tensor(number, dtype=self.dtype) for number in (bins, low, high))
+    places = (given - first) * count / (last - first)  # each step rounded to the dtype, as in PyTorch
+    result: Tensor = aten.bincount(places.to(_I64).clamp(max=bins - 1), minlength=bins).to(self.dtype)
+    return result
 
 
-def _ends(array: Any, low: Any, high: Any, margin: float) -> tuple[float, float]:
-    """The ends of a range: those of the elements, ``margin`` further out where they are equal."""
-    low, high = (as_element(end, _F64) for end in (low, high))
-    if low == high and array.size:
-        low, high = array.min().item(), array.max().item()
-    if low == high:
+def _ends(given: Tensor, ends: Sequence[Any] | None, margin: float) -> tuple[float, float]:
+    """The ends of a range, by default those of the elements; ``margin`` further out where they are equal."""
+    if ends is None:
+        low, high = given.aminmax() if given.numel() else (given.new_zeros(()), given.new_ones(()))
+    else:
+        low, high = (ops.aten.scalar_tensor(as_element(end, given.dtype), dtype=given.dtype) for end in ends)
+    if low.item() == high.item():
         low, high = low - margin, high + margin
+    low, high = low.item(), high.item()
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"range of [{low}, {high}] is not finite")
     if low > high:
@@ -566,8 +569,7 @@ def histogram(
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if range is not None and len(range) != 2:
         raise RuntimeError(f"torch.histogram(): range should have 2 elements, but got {len(range)}")
-    ends = (0, 0) if range is None else range
-    low, high = _ends(as_array(self).reshape(-1), ends[0], ends[1], 0.5)
+    low, high = _ends(self, range, 0.5)
     edges = ops.aten.linspace(low, high, bins + 1, dtype=self.dtype)
     return histogram_of(self, edges, weight=weight, density=density)
 
@@ -576,22 +578,20 @@ def histogram_of(
     self: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: bool = False
 ) -> tuple[Tensor, Tensor]:
     """As `histogram`, between ends that are given."""
-    import numpy as np
-
     for other in (bins, weight):
         if other is not None and other.dtype is not self.dtype:
             raise RuntimeError("torch.histogram(): input tensor and bins or weight tensor should have the same dtype")
     if bins.dim() != 1 or not bins.numel():
         raise RuntimeError("torch.histogram(): bins tensor should have one dimension, and elements")
+    if bins.numel() == 1:
+        raise RuntimeError("torch.histogram(): bins must be > 0, but got 0 for dimension 0")
     if weight is not None and weight.shape != self.shape:
         raise RuntimeError(
             "torch.histogram(): if weight tensor is provided it should have the same shape as the input tensor"
         )
     if self.dtype not in (_F32, _F64):
         raise NotImplementedError(f"histogram() is not implemented for {self.dtype}")
-    weights = None if weight is None else as_array(weight).reshape(-1)
-    found, _ = np.histogram(as_array(self).reshape(-1), as_array(bins), weights=weights, density=density)
-    return as_tensor(found, self.dtype), bins.clone()
+    return binned(as_array(self).reshape((-1, 1)), weight, [bins], density, self.dtype), bins.clone()
 
 
 def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:

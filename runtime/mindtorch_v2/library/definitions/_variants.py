@@ -63,9 +63,9 @@ class _Fitting:
 
 
 def _settled(schema: Schema, base: Schema, named: dict[str, Any]) -> dict[str, Any]:
-    """What ``out`` says of the result: a factory's dtype and device, and the dtype that some operators compute in."""
-    if schema.kind is SchemaKind.OUT and named.get("dtype", base) is None:
-        found = computes_in(base, named[schema.out_arguments[0].name])
+    """What is written to says of the result: a factory's dtype and device, and the dtype that some compute in."""
+    if schema.kind is not SchemaKind.FUNCTIONAL and named.get("dtype", base) is None:
+        found = computes_in(base, named[next(a.name for a in schema.arguments if a.is_write)])
         if found is not None:
             return {"dtype": found}
     there = {argument.name for argument in schema.arguments}
