@@ -107,13 +107,13 @@ def elu_backward(op, grad_output, alpha, scale, input_scale, is_result, self_or_
     )
     op.returns(
         torch.ops.aten.where(
-            self_or_result > 0,
-            grad_output * scale,
+            self_or_result <= 0,
             grad_output * input_scale * (self_or_result + alpha * scale)
             if is_result
             else grad_output
             * torch.ops.aten.exp(torch.ops.aten.clamp_max(self_or_result, 0) * input_scale)
             * (alpha * scale * input_scale),
+            grad_output * scale,
         )
     )
 
@@ -388,7 +388,18 @@ def hardswish_backward(op, grad_output, self):
 @_lib.operator("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", tags="pointwise")
 def _softplus_default(op, self, beta, threshold):
     """log(1 + exp(beta * x)) / beta; x where beta * x is above the threshold."""
-    op.returns(like(self))
+    out = op.returns(like(self))
+    if one_of(self.dtype, torch.float32, torch.float64):
+        op.launch("CPU", _libmindtorch_cpu["mt_softplus"], desc(self), desc(out), f64(beta), f64(threshold))
+    else:
+        op.compute(
+            torch.ops.aten.where(
+                self * beta > threshold,
+                self,
+                torch.ops.aten.log1p(torch.ops.aten.exp(torch.ops.aten.clamp_max(self * beta, threshold))) / beta,
+            ),
+            device="CPU",
+        )
     op.compute(
         torch.ops.aten.where(
             self * beta > threshold,
@@ -436,7 +447,11 @@ def _log_sigmoid_out(op):
 @_lib.operator("mish(Tensor self) -> Tensor", tags="pointwise")
 def _mish_default(op, self):
     """x * tanh(softplus(x))"""
-    op.returns(like(self))
+    out = op.returns(like(self))
+    if one_of(self.dtype, torch.float32, torch.float64):
+        op.launch("CPU", _libmindtorch_cpu["mt_mish"], desc(self), desc(out))
+    else:
+        op.python("mindtorch_v2.kernels.activation:mish")
     op.python("mindtorch_v2.kernels.activation:mish", device="any")
 
     @op.gradient
@@ -471,7 +486,12 @@ def mish_backward(op):
 @_lib.operator("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _hardshrink_default(op, self, lambd):
     """x where its magnitude is above lambd, else 0."""
-    op.returns(torch.ops.aten.where(self.abs() <= lambd, torch.ops.aten.zeros_like(self), self))
+    out = op.returns(like(self))
+    if one_of(self.dtype, torch.float32, torch.float64):
+        op.launch("CPU", _libmindtorch_cpu["mt_hardshrink"], desc(self), desc(out), f64(lambd))
+    else:
+        op.compute(torch.ops.aten.where(self.abs() <= lambd, torch.ops.aten.zeros_like(self), self), device="CPU")
+    op.compute(torch.ops.aten.where(self.abs() <= lambd, torch.ops.aten.zeros_like(self), self), device="any")
 
     @op.gradient
     def _(grad):
@@ -494,8 +514,19 @@ def _hardshrink_out(op):
 def _softshrink_default(op, self, lambd):
     """x moved by lambd towards 0; 0 where it is less far from it."""
     op.check(lambd >= 0, message=f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    op.returns(
-        torch.ops.aten.where(self > lambd, self - lambd, torch.ops.aten.where(self < -lambd, self + lambd, self * 0))
+    out = op.returns(like(self))
+    if one_of(self.dtype, torch.float32, torch.float64):
+        op.launch("CPU", _libmindtorch_cpu["mt_softshrink"], desc(self), desc(out), f64(lambd))
+    else:
+        op.compute(
+            torch.ops.aten.where(
+                self > lambd, self - lambd, torch.ops.aten.where(self < -lambd, self + lambd, self * 0)
+            ),
+            device="CPU",
+        )
+    op.compute(
+        torch.ops.aten.where(self > lambd, self - lambd, torch.ops.aten.where(self < -lambd, self + lambd, self * 0)),
+        device="any",
     )
 
     @op.gradient
@@ -545,9 +576,15 @@ def threshold_(op, self, threshold):
 
 
 @_lib.operator("glu(Tensor self, int dim=-1) -> Tensor")
-def _glu_default(op):
+def _glu_default(op, self, dim):
     """The first half along a dimension times the sigmoid of the second."""
-    op.python("mindtorch_v2.kernels.activation:glu", device="any")
+    if all_of(self.dim() > 0, -self.dim() <= dim, dim < self.dim(), self.size(dim) % 2 == 0):
+        op.returns(
+            torch.ops.aten.narrow(self, dim, 0, self.size(dim) // 2)
+            * torch.ops.aten.sigmoid(torch.ops.aten.narrow(self, dim, self.size(dim) // 2, self.size(dim) // 2))
+        )
+    else:
+        op.python("mindtorch_v2.kernels.activation:glu", device="any")
 
 
 @_lib.operator(

@@ -104,7 +104,7 @@ def flipud(op):
 @_lib.operator("roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", variants=("function", "method"))
 def _roll_default(op):
     """Elements moved along dimensions, what leaves at the end coming back at the front."""
-    op.python("mindtorch_v2.kernels.arranging:roll", device="any")
+    op.python("mindtorch_v2._core:roll", device="any")
 
 
 @_lib.operator(

@@ -46,7 +46,7 @@ def _index_tensor_out(op):
 def index_put_(op, self):
     """`values` written at index tensors or masks; with `accumulate` added, as often as an index repeats."""
     op.returns(self)
-    op.python("mindtorch_v2.kernels.indexing:index_put_")
+    op.python("mindtorch_v2._core:index_put_elements")
     op.backward(
         "mindtorch_v2.kernels.indexing:index_put_backward",
         setup_context="mindtorch_v2.kernels.indexing:index_put_setup",

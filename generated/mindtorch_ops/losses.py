@@ -60,9 +60,14 @@ _libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relativ
     "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt "
     "ignore_index=-100, float label_smoothing=0.0) -> Tensor"
 )
-def cross_entropy_loss(op):
+def cross_entropy_loss(op, self, target, weight, reduction, ignore_index, label_smoothing):
     """Cross entropy of scores with indices of classes, or with probabilities of their shape."""
-    op.python("mindtorch_v2.kernels.class_losses:cross_entropy_loss", device="any")
+    if all_of(label_smoothing == 0, self.dim() == 2, target.dim() == 1, self.size(0) == target.size(0)):
+        op.returns(
+            torch.ops.aten.nll_loss(torch.ops.aten.log_softmax(self, 1), target, weight, reduction, ignore_index)
+        )
+    else:
+        op.python("mindtorch_v2.kernels.class_losses:cross_entropy_loss", device="any")
 
 
 @_lib.operator(

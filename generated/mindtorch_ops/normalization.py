@@ -217,7 +217,7 @@ def group_norm(op):
 )
 def _native_group_norm_default(op):
     """As `group_norm`; also the means, and 1 / the roots of the variances."""
-    op.python("mindtorch_v2.kernels.group_normalization:native_group_norm")
+    op.python("mindtorch_v2._core:native_group_norm")
     op.python("mindtorch_v2.kernels.group_normalization:native_group_norm_fake", device="Meta")
     op.backward(
         "mindtorch_v2.kernels.group_normalization:native_group_norm_gradient",
@@ -270,7 +270,7 @@ def batch_norm(op, input, weight, bias, running_mean, running_var, training, mom
 )
 def _native_batch_norm_default(op):
     """As `batch_norm`; also, while training, the means, and 1 / the roots of the variances."""
-    op.python("mindtorch_v2.kernels.batch_normalization:native_batch_norm")
+    op.python("mindtorch_v2._core:native_batch_norm")
     op.python("mindtorch_v2.kernels.batch_normalization:native_batch_norm_fake", device="Meta")
     op.backward(
         "mindtorch_v2.kernels.batch_normalization:native_batch_norm_gradient",
@@ -337,7 +337,7 @@ def batch_norm_backward(op):
 )
 def __native_batch_norm_legit_default(op):
     """`native_batch_norm`, whose schema says that running statistics change."""
-    op.python("mindtorch_v2.kernels.batch_normalization:native_batch_norm")
+    op.python("mindtorch_v2._core:native_batch_norm")
     op.python("mindtorch_v2.kernels.batch_normalization:native_batch_norm_fake", device="Meta")
     op.backward(
         "mindtorch_v2.kernels.batch_normalization:native_batch_norm_gradient",

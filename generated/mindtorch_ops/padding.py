@@ -56,7 +56,7 @@ def _constant_pad_nd_out(op):
 @_lib.operator("reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor")
 def _reflection_pad1d_default(op, self, padding):
     """An image with elements beyond its ends that are those within, from the end on."""
-    op.python("mindtorch_v2.kernels.padding:reflection_pad1d", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:reflection_pad1d", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -93,7 +93,7 @@ def reflection_pad1d_backward(op, grad_output, padding):
 @_lib.operator("reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor")
 def _reflection_pad2d_default(op, self, padding):
     """An image with elements beyond its ends that are those within, from the end on."""
-    op.python("mindtorch_v2.kernels.padding:reflection_pad2d", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:reflection_pad2d", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -167,7 +167,7 @@ def reflection_pad3d_backward(op, grad_output, padding):
 @_lib.operator("replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor")
 def _replication_pad1d_default(op, self, padding):
     """An image with elements beyond its ends that are the last one within."""
-    op.python("mindtorch_v2.kernels.padding:replication_pad1d", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:replication_pad1d", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -204,7 +204,7 @@ def replication_pad1d_backward(op, grad_output, padding):
 @_lib.operator("replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor")
 def _replication_pad2d_default(op, self, padding):
     """An image with elements beyond its ends that are the last one within."""
-    op.python("mindtorch_v2.kernels.padding:replication_pad2d", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:replication_pad2d", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -292,6 +292,10 @@ def pad(op, self, pad, mode, value):
     """An image made wider by a number, or by elements that the mode says."""
     if all_of(mode == "constant", pad.rank() % 2 == 0, pad.rank() <= 2 * self.dim()):
         op.returns(torch.ops.aten.constant_pad_nd(self, pad, 0 if value is None else value))
+    elif mode == "reflect" and value is None and pad.rank() == 4 and self.dim() == 4:
+        op.returns(torch.ops.aten.reflection_pad2d(self, pad))
+    elif mode == "replicate" and value is None and pad.rank() == 4 and self.dim() == 4:
+        op.returns(torch.ops.aten.replication_pad2d(self, pad))
     else:
         op.python("mindtorch_v2.kernels.padding:pad", device="any")
 
@@ -299,7 +303,7 @@ def pad(op, self, pad, mode, value):
 @_lib.operator("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor")
 def _im2col_default(op, self, kernel_size, dilation, padding, stride):
     """Patches of images as columns."""
-    op.python("mindtorch_v2.kernels.padding:im2col", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:im2col", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):

@@ -61,7 +61,7 @@ def max_pool1d_with_indices(op):
 )
 def max_pool1d(op):
     """The largest elements of windows."""
-    op.python("mindtorch_v2.kernels.pooling:max_pool1d", device="any")
+    op.python("mindtorch_v2._core:max_pool1d", device="any")
 
 
 @_lib.operator(
@@ -70,7 +70,7 @@ def max_pool1d(op):
 )
 def _max_pool1d(op, self, kernel_size, stride, padding, dilation, ceil_mode):
     """As `max_pool1d`, without finding where the elements are; its gradient finds it."""
-    op.python("mindtorch_v2.kernels.pooling:max_pool1d_alone", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:max_pool1d_alone", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -209,7 +209,7 @@ def adaptive_max_pool1d(op):
 def _adaptive_max_pool2d_default(op, self):
     """The largest elements of so many windows, and where in the image they are."""
     _out0, out1 = op.returns()
-    op.python("mindtorch_v2.kernels.pooling:adaptive_max_pool2d", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:adaptive_max_pool2d", device=("CPU", "Meta"))
 
     @op.gradient(differentiable=(True, False))
     def _(grad0, grad1):

@@ -168,7 +168,7 @@ def affine_grid_generator_backward(op):
 @_lib.operator("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor")
 def _pixel_shuffle_default(op, self, upscale_factor):
     """Channels as the pixels of a larger image."""
-    op.python("mindtorch_v2.kernels.sampling:pixel_shuffle", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:pixel_shuffle", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -193,7 +193,7 @@ def _pixel_shuffle_out(op):
 @_lib.operator("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor")
 def _pixel_unshuffle_default(op, self, downscale_factor):
     """Pixels as the channels of a smaller image."""
-    op.python("mindtorch_v2.kernels.sampling:pixel_unshuffle", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:pixel_unshuffle", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -218,7 +218,7 @@ def _pixel_unshuffle_out(op):
 @_lib.operator("channel_shuffle(Tensor self, SymInt groups) -> Tensor")
 def _channel_shuffle_default(op, self, groups):
     """Channels of groups in turn."""
-    op.python("mindtorch_v2.kernels.sampling:channel_shuffle", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:channel_shuffle", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -243,7 +243,7 @@ def _channel_shuffle_out(op):
 @_lib.operator("native_channel_shuffle(Tensor self, SymInt groups) -> Tensor")
 def native_channel_shuffle(op, self, groups):
     """Channels of groups in turn."""
-    op.python("mindtorch_v2.kernels.sampling:channel_shuffle", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:channel_shuffle", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):

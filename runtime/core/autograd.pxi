@@ -368,7 +368,8 @@ cdef list flatten_outputs(object result):
 cdef int attach_output(OpOverload op, Bound* bound, FunctionCtx ctx, Tensor output, int number) except -1:
     cdef int i
     if output.dt.category < CATEGORY_FLOAT or \
-            ctx.rare is not None and not op.mutates and holds(ctx.rare.non_differentiable, output):
+            not op.mutates and (ctx.rare is not None and holds(ctx.rare.non_differentiable, output)
+                                or op.gradient is not None and (<Gradient>op.gradient).constant >> number & 1):
         return ctx.without_history(output, number)
     if op.makes_views:
         for i in range(op.sig.count):

@@ -142,9 +142,10 @@ cdef enum QuickKind:
     QUICK_VALUES               # of numbers: `tensor`
     QUICK_ITSELF               # of numbers, or what there is already: `as_tensor`
     QUICK_ARRAY                # of an array of NumPy's: `from_numpy`
+    QUICK_DIRECT               # of anything that does not override it: `relu`
 
 cdef dict QUICK_KINDS = {"sized": QUICK_SIZED, "numbers": QUICK_NUMBERS, "like": QUICK_LIKE, "values": QUICK_VALUES,
-                         "itself": QUICK_ITSELF, "array": QUICK_ARRAY}
+                         "itself": QUICK_ITSELF, "array": QUICK_ARRAY, "direct": QUICK_DIRECT}
 
 cdef struct Options:
     PyObject* dtype            # NULL: none is given
@@ -153,19 +154,28 @@ cdef struct Options:
 
 
 cdef class QuickFunction:
-    """A function in Python whose usual calls are answered here, as it would; what is not usual, or wrong, is for it."""
+    """A function in Python whose usual calls are answered here, as it would; what is not usual, or wrong, is for it.
+
+    One of the kind "direct" stands before another one, `direct`, which is what it calls where nothing overrides it. Where
+    that fails by one of the classes `failures`, ``explain(args, kwargs)`` returns what is raised instead, or None.
+    """
     cdef vectorcallfunc vectorcall
     cdef readonly object __wrapped__
+    cdef object direct, failures, explain
     cdef int kind
     cdef object packet         # aten's, once it was called
     cdef dict __dict__
     cdef object __weakref__
 
-    def __init__(self, function not None, str kind not None):
-        self.vectorcall = <vectorcallfunc>call_quick
-        self.__wrapped__, self.kind = function, QUICK_KINDS[kind]
+    def __init__(self, function not None, str kind not None, direct=None, tuple failures=(), explain=None):
+        self.kind = QUICK_KINDS[kind]
+        self.vectorcall = <vectorcallfunc>(call_direct if self.kind == QUICK_DIRECT else call_quick)
+        self.__wrapped__, self.direct, self.failures, self.explain = function, direct, failures, explain
         for name in ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__"):
             setattr(self, name, getattr(function, name, None))
+
+    def __get__(self, instance, owner):
+        return self if instance is None or self.kind != QUICK_DIRECT else PyMethod_New(self, instance)
 
     def __repr__(self):
         return f"<function {self.__qualname__}>"
@@ -194,6 +204,28 @@ cdef PyObject* call_quick(PyObject* callable, PyObject** args, size_t nargsf, Py
         result = PyObject_Vectorcall(self.__wrapped__, args, nargsf, kwnames)
     elif options.requires_grad:
         result.requires_grad = True
+    Py_INCREF(result)
+    return <PyObject*>result
+
+
+cdef PyObject* call_direct(PyObject* callable, PyObject** args, size_t nargsf, PyObject* kwnames) except NULL:
+    cdef QuickFunction self = <QuickFunction>callable
+    cdef Py_ssize_t i, n = PyVectorcall_NARGS(nargsf)
+    cdef object function = self.__wrapped__ if mt_state.included & ~mt_state.excluded & TORCH_FUNCTION else self.direct
+    for i in range(n + (0 if kwnames == NULL else PyTuple_GET_SIZE(<object>kwnames))):
+        if overriding_value(<object>args[i]):
+            function = self.__wrapped__
+            break
+    try:
+        result = PyObject_Vectorcall(function, args, nargsf, kwnames)
+    except self.failures:
+        wrong = None
+        if function is self.direct:
+            given, keywords = given_to(args, nargsf, kwnames)
+            wrong = self.explain(given, keywords)
+        if wrong is None:
+            raise
+        raise wrong from None
     Py_INCREF(result)
     return <PyObject*>result
 

@@ -66,7 +66,8 @@ cdef class OpOverload:
         self.writes_first = not self.sig.has_lists and self.sig.tensor_args > 0 and self.sig.args[0].kind == ARG_TENSOR \
             and [i for i, argument in enumerate(schema.arguments) if argument.is_write] == [0]
         self.returns = len(schema.returns)
-        self.return_kind = arg_spec(schema.returns[0].type).kind if self.returns else ARG_ANY
+        kinds = {arg_spec(output.type).kind for output in schema.returns}
+        self.return_kind = kinds.pop() if len(kinds) == 1 else ARG_ANY
         self.returns_self = self.returns == 1 and schema.returns[0].alias is not None and schema.returns[0].alias.write
         self.takes_numbers = namespace == "aten" and schema.name.rstrip("_") in NUMBERS_FOR_TENSORS
         self.broadcasts_into = "pointwise" in self.tags and any([a.is_write and not a.kwarg_only for a in schema.arguments])

@@ -47,15 +47,21 @@ cdef void move_rows(const char* source, char* to, int64_t nbytes, const int64_t*
             memcpy(to + i * nbytes, source + rows[i] * nbytes, nbytes)
 
 
-cdef Tensor picked_rows(Tensor self, list indices):
-    """What one mask picks, or index tensors of one shape for dimensions side by side; None for what is picked in Python."""
-    cdef int64_t rows[RELEASE_GIL_FROM]
-    cdef int64_t sizes[2 * MAX_DIMS]
-    cdef int64_t count = 0, outer = 1, size = 1, inner = 1, o, nbytes
-    cdef int first = 0, width = 0, nd, i
-    cdef Tensor index = None, made
+cdef struct Picked:            # of a tensor in rows what a mask picks, or index tensors of one shape for dimensions side by side
+    int nd
+    int64_t sizes[2 * MAX_DIMS]
+    int64_t count, outer, size, nbytes         # rows that are picked, of how many, how often, and how long each of them is
+    int64_t rows[RELEASE_GIL_FROM]
+
+
+cdef bint find_picked(Tensor self, list indices, Picked* p) except -1:
+    """What is picked; False for what is looked at in Python."""
+    cdef int64_t inner = 1
+    cdef int first = 0, width = 0, i
+    cdef Tensor index = None
+    p.count, p.outer, p.size = 0, 1, 1
     if not lies_in_rows(self) or len(indices) > self.nd:
-        return None
+        return False
     for given in indices:
         if given is None:
             first += index is None
@@ -63,44 +69,83 @@ cdef Tensor picked_rows(Tensor self, list indices):
         if index is None:
             index = <Tensor>given
         if width and (index.dt.code == MT_BOOL or indices[first + width] is not given or not same_sizes(index, <Tensor>given)):
-            return None
+            return False
         if holds_positions(<Tensor>given):
-            if not find_rows(<Tensor>given, self.sizes[first + width], width == 0, rows):
-                return None
-            count, width = index.nelem, width + 1
+            if not find_rows(<Tensor>given, self.sizes[first + width], width == 0, p.rows):
+                return False
+            p.count, width = index.nelem, width + 1
         elif index.dt.code == MT_BOOL and lies_in_rows(index) and first + index.nd <= self.nd \
                 and memcmp(index.sizes, self.sizes + first, index.nd * sizeof(int64_t)) == 0:
-            count, width = find_chosen(index, rows), index.nd
+            p.count, width = find_chosen(index, p.rows), index.nd
         else:
-            return None
+            return False
     if width == 0:
-        return None
-    nd = self.nd - width + (1 if index.dt.code == MT_BOOL else index.nd)
+        return False
+    p.nd = self.nd - width + (1 if index.dt.code == MT_BOOL else index.nd)
     for i in range(first):
-        sizes[i] = self.sizes[i]
-        outer *= self.sizes[i]
+        p.sizes[i] = self.sizes[i]
+        p.outer *= self.sizes[i]
     if index.dt.code == MT_BOOL:
-        sizes[first] = count
+        p.sizes[first] = p.count
     else:
-        memcpy(sizes + first, index.sizes, index.nd * sizeof(int64_t))
+        memcpy(p.sizes + first, index.sizes, index.nd * sizeof(int64_t))
     for i in range(first + width, self.nd):
-        sizes[nd - self.nd + i] = self.sizes[i]
+        p.sizes[p.nd - self.nd + i] = self.sizes[i]
         inner *= self.sizes[i]
     for i in range(first, first + width):
-        size *= self.sizes[i]
-    if nd > MAX_DIMS or outer * count * inner >= RELEASE_GIL_FROM:
+        p.size *= self.sizes[i]
+    p.nbytes = inner * self.dt.itemsize
+    return p.nd <= MAX_DIMS and p.outer * p.count * inner < RELEASE_GIL_FROM
+
+
+cdef Tensor picked_rows(Tensor self, list indices):
+    """What is picked, in a new tensor; None for what is looked at in Python."""
+    cdef Picked p
+    cdef int64_t o
+    cdef Tensor made
+    if not find_picked(self, indices, &p):
         return None
-    made = alloc_sizes(nd, sizes, self.dt, device_cpu)
-    nbytes = inner * self.dt.itemsize
-    for o in range(outer if count > 0 else 0):
-        move_rows(tensor_data(self) + o * size * nbytes, <char*>made.storage.data + o * count * nbytes, nbytes, rows, count)
+    made = alloc_sizes(p.nd, p.sizes, self.dt, device_cpu)
+    for o in range(p.outer if p.count > 0 else 0):
+        move_rows(tensor_data(self) + o * p.size * p.nbytes, <char*>made.storage.data + o * p.count * p.nbytes, p.nbytes, p.rows, p.count)
     return made
 
 
 def index_elements(Tensor self not None, indices not None):
     """A kernel: elements at index tensors or masks."""
-    cdef Tensor made = picked_rows(self, <list>indices) if type(indices) is list else None
+    cdef Tensor made = picked_rows(self, list(indices))
     return hook.python_kernel("indexing:index")(self, indices) if made is None else made
+
+
+cdef bint put_rows(Tensor self, list indices, Tensor values) except -1:
+    """Writes what is picked, a value for each of its elements or one for all; False for what is looked at in Python."""
+    cdef Picked p
+    cdef int64_t o, i, at, itemsize = self.dt.itemsize
+    cdef char* row
+    cdef const char* source
+    if values.dt is not self.dt or values.storage is self.storage or not lies_in_rows(values) or not find_picked(self, indices, &p) \
+            or p.count == 0 or values.nd > p.nd:
+        return False
+    if values.nelem > 1 and (values.nd != p.nd or memcmp(values.sizes, p.sizes, p.nd * sizeof(int64_t)) != 0):
+        return False
+    source = tensor_data(values)
+    for o in range(p.outer):
+        for i in range(p.count):
+            row = tensor_data(self) + (o * p.size + p.rows[i]) * p.nbytes
+            if values.nelem > 1:
+                memcpy(row, source, p.nbytes)
+                source += p.nbytes
+            else:
+                for at in range(0, p.nbytes, itemsize):
+                    memcpy(row + at, source, itemsize)
+    return True
+
+
+def index_put_elements(Tensor self not None, indices not None, Tensor values not None, accumulate=False):
+    """A kernel: values written at index tensors or masks."""
+    if accumulate or not put_rows(self, list(indices), values):
+        return hook.python_kernel("indexing:index_put_")(self, indices, values, accumulate)
+    return self
 
 
 def take_elements(Tensor self not None, Tensor index not None):

@@ -36,9 +36,11 @@ cdef class Gradient:
     """What `Library.register_autograd` gets of a definition; also callable as its ``backward``.
 
     ``make(way, mask)`` makes a Formula, asked for once each; ``way(*inputs)`` tells which way a call goes, None: there is one.
-    ``names()`` are those of what is saved on any way, with whether it is a tensor.
+    ``names()`` are those of what is saved on any way, with whether it is a tensor. ``differentiable`` says of each output
+    whether it has a gradient; none given: all have.
     """
     cdef OpOverload op
+    cdef uint64_t constant         # the outputs without a gradient, as bits
     cdef object make, way, names
     cdef dict formulas
     cdef Formula last
@@ -46,8 +48,9 @@ cdef class Gradient:
     cdef int last_way
     cdef object __weakref__
 
-    def __init__(self, OpOverload op not None, make not None, way, names not None):
+    def __init__(self, OpOverload op not None, make not None, way, names not None, differentiable=()):
         self.op, self.make, self.way, self.names, self.formulas = op, make, way, names, {}
+        self.constant = sum([1 << i for i, has_gradient in enumerate(differentiable) if not has_gradient])
 
     def __call__(self, FunctionCtx ctx not None, *grads):
         cdef Formula formula
@@ -69,11 +72,14 @@ cdef class Gradient:
     def setup_context(self, FunctionCtx ctx not None, tuple inputs not None, output):
         """Saves what the gradient reads."""
         cdef Formula formula = self.formula_for(inputs, ctx.needs_input_grad)
-        values = () if formula.prepare is None else formula.prepare(*inputs, *(output if isinstance(output, tuple) else (output,)))[1]
+        cdef tuple outputs = output if isinstance(output, tuple) else (output,)
+        values = () if formula.prepare is None else formula.prepare(*inputs, *outputs)[1]
         tensors = [v if isinstance(v, Tensor) else None for v in values]
         if any([t is not None for t in tensors]):   # a node that saves none is not freed by the first backward pass
             ctx.save_for_backward(*tensors)
         vars(ctx)["plan"] = formula, tuple([None if isinstance(v, Tensor) else v for v in values])
+        if self.constant:
+            ctx.mark_non_differentiable(*[outputs[i] for i in range(len(outputs)) if self.constant >> i & 1])
 
 
 mt_whole_gradient_install(<PyTypeObject*>Gradient)
@@ -233,13 +239,16 @@ cdef int record_plan(OpOverload op, Program p, Frame* f, uint64_t mask) except -
     cdef PlanNode node = new_plan_node(op, f.objects)
     cdef PyObject* outputs[PLAN_OBJECTS]
     cdef Tensor output
+    cdef Gradient gradient = <Gradient>op.gradient
     cdef int i
-    set_formula(node, <Gradient>op.gradient, f.way, mask)
+    set_formula(node, gradient, f.way, mask)
     node.set_output_count(f.returned)
     for i in range(f.returned):
-        output = <Tensor?>returned_value(p, f, i)
+        output = <Tensor>returned_value(p, f, i)
         outputs[i] = <PyObject*>output
-        if output.dt.category >= CATEGORY_FLOAT:
+        if output is None:                                # it was not asked for
+            continue
+        if output.dt.category >= CATEGORY_FLOAT and not gradient.constant >> i & 1:
             set_history(output, node, i)
         else:
             node.without_history(output, i)

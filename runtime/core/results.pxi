@@ -2,9 +2,20 @@
 
 cdef inline int check_types(OpOverload op, object result) except -1:
     """Refuses a result that is not of the types the schema declares."""
-    if op.returns == 1 and op.return_kind == ARG_TENSOR and is_tensor(<PyObject*>result):
+    if op.return_kind == ARG_TENSOR and (is_tensor(<PyObject*>result) if op.returns == 1 else are_tensors(op, result)):
         return 0
     return check_each_type(op, result)
+
+
+cdef inline bint are_tensors(OpOverload op, object result) noexcept:
+    """Whether a kernel returned a tuple of as many tensors as the schema declares."""
+    cdef Py_ssize_t i
+    if not PyTuple_CheckExact(result) or PyTuple_GET_SIZE(result) != op.returns:
+        return False
+    for i in range(op.returns):
+        if not is_tensor(PyTuple_GET_ITEM(result, i)):
+            return False
+    return True
 
 
 cdef int check_answer(OpOverload op, Bound* bound, object result) except -1:
@@ -56,7 +67,21 @@ cdef inline int check_aliases(OpOverload op, Bound* bound, object result) except
     """Refuses outputs that share memory with an argument, or with each other, where the schema does not declare it."""
     if op.returns == 1 and op.return_kind == ARG_TENSOR:
         return 0 if op.aliased_returns else check_no_alias(op, bound, <Tensor>result, 0)
+    if op.return_kind == ARG_TENSOR and not op.aliased_returns and are_tensors(op, result):
+        return check_tensors_apart(op, bound, <tuple>result)
     return check_each_alias(op, bound, result)
+
+
+cdef int check_tensors_apart(OpOverload op, Bound* bound, tuple result) except -1:
+    """As `check_each_alias`, of several tensors."""
+    cdef Py_ssize_t i, earlier
+    for i in range(op.returns):
+        check_no_alias(op, bound, <Tensor>PyTuple_GET_ITEM(result, i), i)
+    for i in range(1, op.returns):
+        for earlier in range(i):
+            if (<Tensor>PyTuple_GET_ITEM(result, i)).storage is (<Tensor>PyTuple_GET_ITEM(result, earlier)).storage:
+                raise shared_outputs(op)
+    return 0
 
 
 cdef int check_each_alias(OpOverload op, Bound* bound, object result) except -1:
@@ -81,10 +106,14 @@ cdef int check_distinct(OpOverload op, object result) except -1:
     for output in flatten_outputs(result):
         if isinstance(output, Tensor):
             if id((<Tensor>output).storage) in seen:
-                raise RuntimeError(f"{op.sig.qualname}: two outputs share memory. An output of an operator may not alias another: "
-                                   f"return a copy (`.clone()`).\n  schema: {op._schema}")
+                raise shared_outputs(op)
             seen.add(id((<Tensor>output).storage))
     return 0
+
+
+cdef object shared_outputs(OpOverload op):
+    return RuntimeError(f"{op.sig.qualname}: two outputs share memory. An output of an operator may not alias another: "
+                        f"return a copy (`.clone()`).\n  schema: {op._schema}")
 
 
 cdef int check_no_alias(OpOverload op, Bound* bound, Tensor output, Py_ssize_t at) except -1:

@@ -1,4 +1,4 @@
-"""Kernels of C++ whose usual calls are checked and shaped here: windows over images, convolution, attention, borders.
+"""Kernels of C++ whose usual calls are checked and shaped here: windows over images, convolution, attention, borders, norms.
 
 What is unusual, or wrong, is for the kernels in Python, which do the same and know what to say.
 """
@@ -52,6 +52,11 @@ cdef inline bint is_whole_in_rows(Tensor t) noexcept:
 
 cdef inline bint is_real(Tensor t) noexcept:
     return t.dt.code == MT_F32 or t.dt.code == MT_F64
+
+
+cdef inline bint is_unfollowed(Tensor t) noexcept:
+    """Whether an operator that is composed of others may be computed at once: nobody sees which, and nothing is recorded."""
+    return is_plain(t) and (mt_state.grad_off or not needs_grad(t)) and not mt_state.transform and not forward_levels
 
 
 # ---------------------------------------------------------------- windows
@@ -115,6 +120,23 @@ def max_pool2d_with_indices(Tensor self not None, kernel_size, stride=(), paddin
     return found, indices
 
 
+def adaptive_max_pool2d(Tensor self not None, output_size):
+    """A kernel: the largest elements of as many windows, of one size, and where in the image they are."""
+    cdef Windows w
+    cdef int64_t places[2]
+    cdef int d
+    cdef Tensor found, indices
+    if not (self.nd == 3 or self.nd == 4) or not is_real(self) or not is_whole_in_rows(self) or len(output_size) != 2 \
+            or not numbers_of(output_size, 2, 1, places) \
+            or self.sizes[self.nd - 2] % places[0] or self.sizes[self.nd - 1] % places[1]:
+        return hook.python_kernel("pooling:adaptive_max_pool2d")(self, output_size)
+    for d in range(2):
+        w.places[d], w.kernel[d] = places[d], self.sizes[self.nd - 2 + d] // places[d]
+    found, indices = room_for_places(&w, self, self.dt), room_for_places(&w, self, dtype_i64)
+    c_kernel("mt_max_pool2d", MAX_POOL_TYPES)(self, found, indices, w.kernel[0], w.kernel[1], w.kernel[0], w.kernel[1], 0, 0, 1, 1)
+    return found, indices
+
+
 def avg_pool2d(Tensor self not None, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, divisor_override=None):
     """A kernel: means of windows of few elements, or their sums by a number."""
     cdef Windows w
@@ -125,6 +147,55 @@ def avg_pool2d(Tensor self not None, kernel_size, stride=(), padding=(0,), ceil_
     found = room_for_places(&w, self, self.dt)
     c_kernel("mt_avg_pool2d", AVG_POOL_TYPES)(self, found, w.kernel[0], w.kernel[1], w.stride[0], w.stride[1], w.padding[0], w.padding[1],
                                               1 if count_include_pad else 0, 0)
+    return found
+
+
+cdef Tensor with_a_row(Tensor t):
+    """A view of lines in rows as images of one line each."""
+    cdef int64_t sizes[4]
+    cdef int64_t strides[4]
+    cdef int d = t.nd - 1
+    memcpy(sizes, t.sizes, t.nd * sizeof(int64_t))
+    memcpy(strides, t.strides, t.nd * sizeof(int64_t))
+    sizes[d], strides[d], sizes[t.nd], strides[t.nd] = 1, t.sizes[d], t.sizes[d], 1
+    return strided(t, t.nd + 1, sizes, strides, t.offset)
+
+
+cdef Tensor largest_of_lines(Tensor self, object kernel, object stride, object padding, object dilation, object ceil_mode):
+    """The largest elements of windows over lines; None for what is looked at in Python."""
+    cdef Windows w
+    cdef int64_t sizes[3]
+    cdef Tensor found
+    if ceil_mode or not is_real(self) or not (self.nd == 2 or self.nd == 3) or not is_whole_in_rows(self) \
+            or not numbers_of(kernel, 1, 1, w.kernel) or not numbers_of(padding, 1, 0, w.padding) \
+            or not numbers_of(dilation, 1, 1, w.dilation) or w.padding[0] > w.kernel[0] // 2 or w.padding[0] > 0 and w.dilation[0] > 1:
+        return None                                       # of which windows may lie in the padding alone
+    w.stride[0] = w.kernel[0]
+    if not ((PyList_CheckExact(stride) or PyTuple_CheckExact(stride)) and not stride) and not numbers_of(stride, 1, 1, w.stride):
+        return None
+    if not find_places(&w, 1, self.sizes + self.nd - 1):
+        return None
+    memcpy(sizes, self.sizes, self.nd * sizeof(int64_t))
+    sizes[self.nd - 1] = w.places[0]
+    found = alloc_sizes(self.nd, sizes, self.dt, device_cpu)
+    c_kernel("mt_max_pool2d", MAX_POOL_TYPES)(with_a_row(self), with_a_row(found), None, 1, w.kernel[0], 1, w.stride[0],
+                                              0, w.padding[0], 1, w.dilation[0])
+    return found
+
+
+def max_pool1d_alone(Tensor self not None, kernel_size, stride, padding, dilation, ceil_mode):
+    """A kernel: the largest elements of windows over lines."""
+    cdef Tensor found = largest_of_lines(self, kernel_size, stride, padding, dilation, ceil_mode)
+    if found is None:
+        return hook.python_kernel("pooling:max_pool1d_alone")(self, kernel_size, stride, padding, dilation, ceil_mode)
+    return found
+
+
+def max_pool1d(Tensor self not None, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
+    """A kernel: the largest elements of windows over lines, where they are only for a gradient."""
+    cdef Tensor found = largest_of_lines(self, kernel_size, stride, padding, dilation, ceil_mode) if is_unfollowed(self) else None
+    if found is None:
+        return hook.python_kernel("pooling:max_pool1d")(self, kernel_size, stride, padding, dilation, ceil_mode)
     return found
 
 
@@ -155,13 +226,28 @@ cdef void repeat_along(Tensor out, Tensor bias) noexcept:
                 (<double*>out.storage.data)[i] = (<const double*>tensor_data(bias))[at]
 
 
-cdef Tensor convolved(Tensor input, Tensor weight, Tensor bias, object stride, object padding, object dilation, int64_t groups):
-    """A convolution of one or two dimensions; None for what is looked at in Python."""
+cdef bint find_transposed(Windows* w, int dims, const int64_t* sizes, const int64_t* more) noexcept:
+    """How many elements lie along each dimension of a transposed convolution; False where there are none, or too many."""
+    cdef int d
+    for d in range(dims):
+        if sizes[d] >= FAR or more[d] >= w.stride[d] and more[d] >= w.dilation[d]:
+            return False
+        w.places[d] = (sizes[d] - 1) * w.stride[d] - 2 * w.padding[d] + w.dilation[d] * (w.kernel[d] - 1) + 1 + more[d]
+        if not 0 < w.places[d] < FAR:
+            return False
+    return True
+
+
+cdef Tensor convolved(Tensor input, Tensor weight, Tensor bias, object stride, object padding, object dilation, object more, bint transposed,
+                      int64_t groups):
+    """A convolution of one to three dimensions; None for what is looked at in Python."""
     cdef Windows w
-    cdef int64_t sizes[4]
+    cdef int64_t sizes[5]
+    cdef int64_t extra[3]
+    cdef int64_t filters
     cdef int d, dims = input.nd - 2
     cdef Tensor out
-    if dims != 1 and dims != 2 or weight.nd != input.nd or not is_real(input) or weight.dt is not input.dt \
+    if not 1 <= dims <= 3 or weight.nd != input.nd or not is_real(input) or weight.dt is not input.dt \
             or not is_whole_in_rows(input) or not is_whole_in_rows(weight) or not 1 <= groups < FAR:
         return None
     if not numbers_of(stride, dims, 1, w.stride) or not numbers_of(padding, dims, 0, w.padding) or not numbers_of(dilation, dims, 1, w.dilation):
@@ -170,32 +256,40 @@ cdef Tensor convolved(Tensor input, Tensor weight, Tensor bias, object stride, o
         w.kernel[d] = weight.sizes[2 + d]
         if w.kernel[d] >= FAR:
             return None
-    if weight.sizes[0] % groups or weight.sizes[1] >= <int64_t>1 << 40 or input.sizes[1] != weight.sizes[1] * groups \
-            or not find_places(&w, dims, input.sizes + 2):
+    if weight.sizes[0] % groups or weight.sizes[1] >= <int64_t>1 << 40:
         return None
-    if bias is not None and (bias.nd != 1 or bias.sizes[0] != weight.sizes[0] or bias.dt is not input.dt or not is_whole_in_rows(bias)):
+    if transposed:
+        if input.sizes[1] != weight.sizes[0] or not numbers_of(more, dims, 0, extra) or not find_transposed(&w, dims, input.sizes + 2, extra):
+            return None
+    elif input.sizes[1] != weight.sizes[1] * groups or not find_places(&w, dims, input.sizes + 2):
         return None
-    sizes[0], sizes[1] = input.sizes[0], weight.sizes[0]
+    filters = weight.sizes[1] * groups if transposed else weight.sizes[0]
+    if bias is not None and (bias.nd != 1 or bias.sizes[0] != filters or bias.dt is not input.dt or not is_whole_in_rows(bias)):
+        return None
+    sizes[0], sizes[1] = input.sizes[0], filters
     memcpy(sizes + 2, w.places, dims * sizeof(int64_t))
     out = alloc_sizes(input.nd, sizes, input.dt, device_cpu)
     if bias is not None:
         if out.nelem >= RELEASE_GIL_FROM:
             return None
         repeat_along(out, bias)
-    if dims == 1:
-        w.stride[1], w.padding[1], w.dilation[1] = w.stride[0], w.padding[0], w.dilation[0]
-        w.stride[0], w.padding[0], w.dilation[0] = 1, 0, 1
+    for d in range(2, -1, -1):                            # of fewer dimensions there are such of size 1 before them
+        if d >= 3 - dims:
+            w.stride[d], w.padding[d], w.dilation[d] = w.stride[d - 3 + dims], w.padding[d - 3 + dims], w.dilation[d - 3 + dims]
+        else:
+            w.stride[d], w.padding[d], w.dilation[d] = 1, 0, 1
     c_kernel("mt_convolution", CONVOLUTION_TYPES)(
-        with_three_dims(input), with_three_dims(weight), with_three_dims(out), 0, 1 if bias is None else 0, groups,
-        1, w.stride[0], w.stride[1], 0, w.padding[0], w.padding[1], 1, w.dilation[0], w.dilation[1])
+        with_three_dims(out if transposed else input), with_three_dims(weight), with_three_dims(input if transposed else out),
+        1 if transposed else 0, 0 if bias is not None else 1, groups, w.stride[0], w.stride[1], w.stride[2],
+        w.padding[0], w.padding[1], w.padding[2], w.dilation[0], w.dilation[1], w.dilation[2])
     return out
 
 
 def convolution(Tensor input not None, Tensor weight not None, Tensor bias, stride, padding, dilation, transposed, output_padding, groups):
-    """A kernel: the convolution of a batch of channels with filters."""
+    """A kernel: the convolution of a batch of channels with filters, or a transposed one."""
     cdef Tensor out = None
-    if not transposed and PyLong_CheckExact(groups) and 0 < groups < FAR and input.dev is weight.dev:
-        out = convolved(input, weight, bias, stride, padding, dilation, groups)
+    if PyLong_CheckExact(groups) and 0 < groups < FAR and input.dev is weight.dev:
+        out = convolved(input, weight, bias, stride, padding, dilation, output_padding, transposed, groups)
     if out is None:
         return hook.python_kernel("convolution:convolution")(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     return out
@@ -350,8 +444,68 @@ def std_mean(Tensor self not None, dim=None, *, correction=None, keepdim=False):
     return hook.python_kernel("statistics:std_mean")(self, dim, correction=correction, keepdim=keepdim) if found is None else found
 
 
+# ---------------------------------------------------------------- normalization
+cdef tuple BATCH_NORM_TYPES = ("desc",) * 8 + ("i64",) * 3 + ("f64",) * 2, GROUPS_TYPES = ("desc", "ptr", "ptr", "ptr", "desc", "ptr", "f64")
+
+
+cdef bint is_number_each(Tensor given, int64_t count, Tensor image) noexcept:
+    """Whether there is a number for each of so many channels, or none is given."""
+    return given is None or given.nd == 1 and given.nelem == count and given.dt is image.dt and is_whole_in_rows(given)
+
+
+def native_batch_norm(Tensor input not None, Tensor weight, Tensor bias, Tensor running_mean, Tensor running_var, training, momentum, eps):
+    """A kernel: each channel by the batch's mean and variance while training, else by running ones; while training these, too."""
+    cdef Tensor out, mean, root
+    cdef int64_t count = input.sizes[1] if input.nd > 1 else 0, saved
+    cdef int i, mask = 64
+    if input.nd < 2 or not is_real(input) or not is_whole_in_rows(input) or not training and (running_mean is None or running_var is None) \
+            or not is_number_each(weight, count, input) or not is_number_each(bias, count, input) \
+            or not is_number_each(running_mean, count, input) or not is_number_each(running_var, count, input):
+        return hook.python_kernel("batch_normalization:native_batch_norm")(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    out, saved = alloc_sizes(input.nd, input.sizes, input.dt, device_cpu), count if training else 0
+    mean, root = alloc_sizes(1, &saved, input.dt, device_cpu), alloc_sizes(1, &saved, input.dt, device_cpu)
+    mask |= (weight is not None) | (bias is not None) << 1 | (running_mean is not None) << 2 | (running_var is not None) << 3
+    if training:
+        mask |= 48
+    c_kernel("mt_batch_norm", BATCH_NORM_TYPES)(
+        input, input if weight is None else weight, input if bias is None else bias, input if running_mean is None else running_mean,
+        input if running_var is None else running_var, mean if training else input, root if training else input, out,
+        mask, 1 if training else 0, 0, momentum, eps)
+    return out, mean, root
+
+
+cdef Tensor narrowed(Tensor wide, dtype dt):
+    """A matrix of float64 in another dtype of few elements, or itself."""
+    cdef Tensor made
+    cdef int64_t i
+    if dt is wide.dt:
+        return wide
+    made = alloc_sizes(wide.nd, wide.sizes, dt, device_cpu)
+    for i in range(wide.nelem):
+        (<float*>made.storage.data)[i] = <float>(<const double*>wide.storage.data)[i]
+    return made
+
+
+def native_group_norm(Tensor input not None, Tensor weight, Tensor bias, n, c, area, group, eps):
+    """A kernel: each group of channels of each sample by its mean and variance; these means, and 1 / the roots of the variances."""
+    cdef int64_t numbers[4]
+    cdef int64_t sizes[2]
+    cdef int64_t strides[2]
+    cdef Tensor out, means, roots
+    if not is_real(input) or not is_whole_in_rows(input) or not numbers_of((n, c, area, group), 4, 1, numbers) or numbers[1] % numbers[3] \
+            or numbers[0] * numbers[1] >= RELEASE_GIL_FROM or input.nelem != numbers[0] * numbers[1] * numbers[2] \
+            or not is_number_each(weight, numbers[1], input) or not is_number_each(bias, numbers[1], input):
+        return hook.python_kernel("group_normalization:native_group_norm")(input, weight, bias, n, c, area, group, eps)
+    out = alloc_sizes(input.nd, input.sizes, input.dt, device_cpu)
+    sizes[0], sizes[1] = numbers[0], numbers[3]
+    means, roots = alloc_sizes(2, sizes, dtype_f64, device_cpu), alloc_sizes(2, sizes, dtype_f64, device_cpu)
+    sizes[0], sizes[1], strides[0], strides[1] = numbers[0] * numbers[1], numbers[2], numbers[2], 1
+    c_kernel("mt_normalize_groups", GROUPS_TYPES)(strided(input, 2, sizes, strides, input.offset), weight, bias, out, means, roots, eps)
+    return out, narrowed(means, input.dt), narrowed(roots, input.dt)
+
+
 # ---------------------------------------------------------------- images of another size
-cdef Tensor doubled(Tensor image, object output_size):
+cdef Tensor doubled(Tensor image, object output_size, object scales):
     """Few images in which each element is there twice along a dimension, or once; None for what is looked at in Python."""
     cdef int64_t places[2]
     cdef int64_t sizes[4]
@@ -366,6 +520,8 @@ cdef Tensor doubled(Tensor image, object output_size):
     for d in range(2):
         if places[d] != image.sizes[2 + d] and places[d] != 2 * image.sizes[2 + d]:
             return None
+        if places[0] + places[1] > 128 and scales[d] is not None and scales[d] * image.sizes[2 + d] != places[d]:
+            return None                                   # to which PyTorch goes by the scale
     sizes[0], sizes[1], sizes[2], sizes[3] = image.sizes[0], image.sizes[1], places[0], places[1]
     made = alloc_sizes(4, sizes, image.dt, device_cpu)
     high, wide = places[0] // image.sizes[2], places[1] // image.sizes[3]
@@ -380,5 +536,5 @@ cdef Tensor doubled(Tensor image, object output_size):
 
 def upsample_nearest2d(Tensor self not None, output_size, scales_h=None, scales_w=None):
     """A kernel: images of another size, by the nearest element that begins before."""
-    cdef Tensor made = doubled(self, output_size)
+    cdef Tensor made = doubled(self, output_size, (scales_h, scales_w))
     return hook.python_kernel("resampling:nearest2d")(self, output_size, scales_h, scales_w) if made is None else made

@@ -211,14 +211,16 @@ def overrides_among(tuple args not None, dict kwargs not None):
 
 cdef bint overriding_values(values) except -1:
     for value in values:
-        if value is None or PyLong_Check(value) or PyFloat_Check(value) or isinstance(value, str):
-            continue
-        if isinstance(value, Tensor):
-            if attributes_watched and is_overridden(<Tensor>value):
-                return True
-        elif isinstance(value, (tuple, list)):
-            if overriding_values(value):
-                return True
-        elif getattr(type(value), "__torch_function__", disabled_torch_function) is not disabled_torch_function:
+        if overriding_value(value):
             return True
     return False
+
+
+cdef bint overriding_value(value) except -1:
+    if value is None or PyLong_Check(value) or PyFloat_Check(value) or isinstance(value, str):
+        return False
+    if isinstance(value, Tensor):
+        return attributes_watched and is_overridden(<Tensor>value)
+    if isinstance(value, (tuple, list)):
+        return overriding_values(value)
+    return getattr(type(value), "__torch_function__", disabled_torch_function) is not disabled_torch_function

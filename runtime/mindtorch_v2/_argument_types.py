@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from . import _core
 from ._core import Tensor
 
-__all__ = ["as_int", "check_flag", "check_number", "checks_types", "names_wrong_types", "types_come_first"]
+__all__ = ["as_int", "check_flag", "check_number", "checks_types", "names_wrong_types", "types_come_first", "unnamed"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,6 +25,8 @@ _TAKEN: dict[type, tuple[type, ...]] = {
     complex: (Number, Tensor),
 }
 _CALLABLE: Any = Callable
+# Of whose values an annotation takes all or none.
+_USUAL = frozenset((Tensor, bool, int, float, list, tuple, type(None)))
 _UNIONS = (typing.Union, types.UnionType)
 _SHOWN = {_core.dtype: "torch.dtype", _core.device: "torch.device", type(None): "None", typing.SupportsIndex: "int"}
 
@@ -47,35 +49,52 @@ def _naming(function: F, failures: tuple[type[Exception], ...], flags: bool) -> 
     parameters = list(inspect.signature(function).parameters.values())
     is_method = bool(parameters) and parameters[0].name == "self"
 
+    def explain(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError | None:
+        return next(_wrong(function, parameters[is_method:], args[is_method:], kwargs, flags), None)
+
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except failures:
-            wrong = next(_wrong(function, parameters[is_method:], args[is_method:], kwargs, flags), None)
+            wrong = explain(args, kwargs)
             if wrong is None:
                 raise
             raise wrong from None
 
+    _naming_parts[checked] = function, failures, explain
     return checked  # type: ignore[return-value]
+
+
+_Explain = Callable[[tuple[Any, ...], dict[str, Any]], TypeError | None]
+_naming_parts: dict[Any, tuple[Any, tuple[type[Exception], ...], _Explain]] = {}  # of the functions that `_naming` made
+
+
+def unnamed(function: Any) -> tuple[Any, tuple[type[Exception], ...], _Explain | None]:
+    """Of what `names_wrong_types` made: the function that it calls, how that may fail, and what explains it."""
+    return _naming_parts.get(function, (function, (), None))
 
 
 def checks_types(function: F) -> F:
     """The function, which looks at its arguments' types before anything else: one that would do is refused too."""
     parameters = list(inspect.signature(function).parameters.values())
     expected: dict[str, Any] = {}
-    in_order: list[Any] = []
+    names = [p.name for p in parameters]
+    taken: dict[str, set[type]] = {}  # the usual types that each argument was seen to take
+
+    def is_taken(name: str, value: object) -> bool:
+        if not expected:  # annotations may name what is defined later
+            expected.update((p.name, _evaluated(p.annotation, function.__globals__)) for p in parameters)
+        if not _takes(expected.get(name, Any), value):
+            return False
+        if type(value) in _USUAL:
+            taken.setdefault(name, set()).add(type(value))
+        return True
 
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        if not in_order:  # annotations may name what is defined later
-            expected.update((p.name, _evaluated(p.annotation, function.__globals__)) for p in parameters)
-            in_order.extend(expected.values())
-        for kind, value in zip(in_order, args, strict=False):
-            if type(value) is not kind and not _takes(kind, value):
-                raise next(_wrong(function, parameters, args, kwargs))
-        for name, value in kwargs.items():
-            if not _takes(expected.get(name, Any), value):
+        for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+            if type(value) not in taken.get(name, ()) and not is_taken(name, value):
                 raise next(_wrong(function, parameters, args, kwargs))
         return function(*args, **kwargs)
 

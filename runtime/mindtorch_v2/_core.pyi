@@ -407,7 +407,14 @@ class ConversionMethod(overridable):
 class QuickFunction:
     __wrapped__: Callable[..., Tensor]
     __name__: str
-    def __init__(self, function: Callable[..., Tensor], kind: str) -> None: ...
+    def __init__(
+        self,
+        function: Callable[..., Tensor],
+        kind: str,
+        direct: Callable[..., Any] | None = None,
+        failures: tuple[type[Exception], ...] = (),
+        explain: Callable[[tuple[Any, ...], dict[str, Any]], Exception | None] | None = None,
+    ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Tensor: ...
 
 def settle_new_memory(on: bool) -> None: ...
@@ -644,6 +651,7 @@ class Gradient:
         make: Callable[[int, int], Formula],
         way: Callable[..., int] | None,
         names: Callable[[], Mapping[str, bool]],
+        differentiable: Sequence[bool] = (),
     ) -> None: ...
     def __call__(self, ctx: FunctionCtx, *grads: Any) -> tuple[Tensor | None, ...]: ...
     def setup_context(self, ctx: FunctionCtx, inputs: tuple[Any, ...], output: Any) -> None: ...

@@ -150,16 +150,18 @@ def with_options(name: str, called: str = "") -> Callable[..., Tensor]:
 
 rand, randn, _efficientzerotensor = (_sized(name) for name in ("rand", "randn", "_efficientzerotensor"))
 empty, zeros, ones = (QuickFunction(_sized(name), "sized") for name in ("empty", "zeros", "ones"))
-full, arange = (QuickFunction(with_options(name), "numbers") for name in ("full", "arange"))
-linspace, eye = with_options("linspace"), with_options("eye")
+full, arange, linspace, logspace, eye = (
+    QuickFunction(with_options(name), "numbers") for name in ("full", "arange", "linspace", "logspace", "eye")
+)
 randint, randperm, scalar_tensor = (with_options(name) for name in ("randint", "randperm", "scalar_tensor"))
 empty_strided = with_options("empty_strided")
 empty_like, zeros_like, ones_like = (with_options(name) for name in ("empty_like", "zeros_like", "ones_like"))
-full_like, rand_like, randn_like = (with_options(name) for name in ("full_like", "rand_like", "randn_like"))
+full_like = with_options("full_like")
+rand_like, randn_like = (QuickFunction(with_options(name), "like") for name in ("rand_like", "randn_like"))
 randint_like = with_options("randint_like")
 for _name in ("empty_like", "full_like", "ones_like", "zeros_like"):
     globals()[_name] = overridable(globals()[_name], "", "like")
-empty_permuted, logspace = with_options("empty_permuted"), with_options("logspace")
+empty_permuted = with_options("empty_permuted")
 bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window = (
     with_options(f"{name}_window") for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")
 )

@@ -14,6 +14,7 @@ from .overrides import handle_attribute, has_torch_function
 
 __all__ = ["getitem", "setitem"]
 
+_I64 = _core.dtypes["int64"]
 _BATCHED = _core.key_mask("Batched")  # of a tensor in which each sample of `vmap` has a number of its own
 
 
@@ -41,7 +42,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         return
     if not given:
         value = ops.aten.scalar_tensor(value, dtype=self.dtype, device=self.device)
-    view, picks = _basic(self, index)
+    alone = type(index) is Tensor and index.dtype is _I64 and index.dim() > 0 and self.dim() > 0
+    view, picks = (self, [index]) if alone else _basic(self, index)
     if picks is None and value.shape == view.shape:  # it may be the view, changed in place: ``x[1:2] += 1``
         view.copy_(value)
         return

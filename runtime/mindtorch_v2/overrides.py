@@ -16,7 +16,7 @@ from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
 from . import _core
-from ._argument_types import names_wrong_types
+from ._argument_types import names_wrong_types, unnamed
 from ._core import OpOverload, OpOverloadPacket, QuickFunction, Tensor, TupleForm
 from ._hooks import hooks
 from ._modes import (
@@ -130,7 +130,7 @@ def overridable(func: Function, module: str, quick: str = "") -> Function:
         return func(*args, **kwargs)
 
     called.__module__ = f"{_PACKAGE}.{module}".rstrip(".")
-    public: Any = QuickFunction(called, quick) if quick else called
+    public: Any = QuickFunction(called, quick) if quick else QuickFunction(called, "direct", *unnamed(func))
     overridable_functions.add(public)
     return public  # type: ignore[no-any-return]
 
@@ -380,7 +380,9 @@ def _of_an_argument(cls: type, handler: Any, func: Any, args: tuple[Any, ...], k
     warnings.warn(
         "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, "
         "please define it as a classmethod.",
-        DeprecationWarning if isinstance(func, FunctionType) else UserWarning,  # as PyTorch's functions, and operators
+        DeprecationWarning
+        if isinstance(func, (FunctionType, QuickFunction))
+        else UserWarning,  # as PyTorch's functions, and operators
         stacklevel=4,
     )
     value = next((one for one in _flat((*args, *kwargs.values())) if type(one) is cls), None)

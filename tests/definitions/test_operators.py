@@ -346,3 +346,44 @@ def test_npu_tensors_without_a_kernel_there_are_computed_on_the_cpu() -> None:
     found = layer_norm(x.to("npu"))[0]
     assert found.is_npu
     assert close(found, as_array(norm(x)))
+
+
+def test_outputs_without_a_gradient() -> None:
+    """What a formula saves beside one: an output, and what an argument was before."""
+    lib = torch.library.Library("apart", "DEF")
+
+    @lib.operator("squares(Tensor x) -> (Tensor, Tensor, Tensor)")
+    def squares(op: Any, x: Any) -> None:
+        op.returns()
+        op.python(lambda x: (x * x, x + 0, x > 0), device=["CPU", "Meta"])
+
+        @op.gradient(differentiable=(True, False, False))
+        def _(grad: Any, *_more: Any) -> Any:
+            return {x: grad * 2 * x}
+
+    @lib.operator("squared(Tensor(a!) x, Tensor(b!) count) -> (Tensor(a!), Tensor(b!))")
+    def squared(op: Any, x: Any, count: Any) -> None:
+        op.returns()
+        op.python(lambda x, count: (x.mul_(x), count.add_(1)), device=["CPU", "Meta"])
+
+        @op.gradient(differentiable=(True, False))
+        def _(grad: Any, *_more: Any) -> Any:
+            return {x: grad * 2 * op.before(x)}
+
+    lib.check()
+    x = rows(3, grad=True)
+    for _ in range(2):
+        found, same, positive = torch.ops.apart.squares(x)
+        assert (found.requires_grad, same.requires_grad, positive.requires_grad) == (True, False, False)
+        (grad,) = torch.autograd.grad(found.sum() + same.sum(), x, create_graph=True)
+        assert close(grad, 2 * as_array(x))
+        assert close(torch.autograd.grad(grad.square().sum(), x)[0], 8 * as_array(x))
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            hooked = torch.ops.apart.squares(x)
+        assert [t.requires_grad for t in hooked] == [True, False, False]
+        assert close(torch.autograd.grad(hooked[0].sum(), x)[0], 2 * as_array(x))
+    count, y = torch.zeros(()), x * 1
+    torch.ops.apart.squared(y, count)
+    assert close(torch.autograd.grad(y.sum(), x)[0], 2 * as_array(x))
+    assert count.item() == 1
+    assert close(torch.func.grad(lambda t: torch.ops.apart.squares(t)[0].sum())(x.detach()), 2 * as_array(x))

@@ -53,7 +53,7 @@ def test_windows(name: str, window: Any, dtype: str) -> None:
     agree_or_raise(case)
 
 
-@pytest.mark.parametrize("dims", [1, 2])
+@pytest.mark.parametrize("dims", [1, 2, 3])
 @pytest.mark.parametrize("groups", [1, 2, 0, 3])
 @pytest.mark.parametrize(
     ("stride", "padding", "dilation"), [(1, 0, 1), (2, 1, 2), (1, "same", 1), (0, 0, 1), (1, -1, 1), (1, 0, 0)]
@@ -61,8 +61,8 @@ def test_windows(name: str, window: Any, dtype: str) -> None:
 def test_convolutions(dims: int, groups: int, stride: int, padding: Any, dilation: int) -> None:
     def case(torch: Any) -> Any:
         call = getattr(torch.nn.functional, f"conv{dims}d")
-        x = numbers(torch, 2, 4, *(5, 6)[:dims]).requires_grad_()
-        weight = numbers(torch, 6, 4 // max(groups, 1), *(3, 2)[:dims]).requires_grad_()
+        x = numbers(torch, 2, 4, *(5, 6, 4)[:dims]).requires_grad_()
+        weight = numbers(torch, 6, 4 // max(groups, 1), *(3, 2, 2)[:dims]).requires_grad_()
         bias = numbers(torch, 6).requires_grad_()
         rest = (stride, padding, dilation, groups)
         found = [slopes(torch, call(x, weight, bias, *rest), x, weight, bias), call(x[0], weight, None, *rest)]
@@ -74,6 +74,69 @@ def test_convolutions(dims: int, groups: int, stride: int, padding: Any, dilatio
         )
 
     agree_or_raise(case)
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("groups", [1, 2, 0, 3])
+@pytest.mark.parametrize(
+    ("stride", "padding", "more", "dilation"),
+    [
+        (1, 0, 0, 1),
+        (2, 1, 1, 2),
+        (3, 2, 2, 1),
+        (1, 0, 1, 1),
+        (2, 0, -1, 1),
+        (0, 0, 0, 1),
+        (1, 9, 0, 1),
+        (1, -1, 0, 1),
+        (1, 0, 0, 0),
+    ],
+)
+def test_transposed_convolutions(dims: int, groups: int, stride: int, padding: int, more: int, dilation: int) -> None:
+    def case(torch: Any) -> Any:
+        call = getattr(torch.nn.functional, f"conv_transpose{dims}d")
+        x = numbers(torch, 2, 4, *(5, 3, 2)[:dims]).requires_grad_()
+        weight = numbers(torch, 4, 3, *(3, 2, 2)[:dims]).requires_grad_()
+        bias = numbers(torch, 3 * max(groups, 1)).requires_grad_()
+        rest = (stride, padding, more, groups, dilation)
+        found = [slopes(torch, call(x, weight, bias, *rest), x, weight, bias), call(x[0], weight, None, *rest)]
+        return found, call(
+            x.detach().transpose(0, 1).contiguous().transpose(0, 1), weight.detach(), bias[:1].expand(bias.shape), *rest
+        )
+
+    agree_or_raise(case)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64"])
+@pytest.mark.parametrize("size", [(1, 1), (2, 3), (3, 2), (6, 4), (4, 5), (7, 8), (0, 1), (-1, 1), 2, (None, 2)])
+def test_adaptive_maxima(size: Any, dtype: str) -> None:
+    def case(torch: Any) -> Any:
+        call = torch.nn.functional.adaptive_max_pool2d
+        x = numbers(torch, 2, 3, 6, 4, dtype=dtype)
+        parts = x, x[0], x.transpose(-1, -2).contiguous().transpose(-1, -2), x[:0]
+        return [call(part, size, return_indices=True) for part in parts]
+
+    agree_or_raise(case)
+
+
+MAXIMA: dict[str, Case] = {
+    "not a number": lambda torch: torch.nn.functional.adaptive_max_pool2d(
+        torch.tensor([[[1.0, math.nan], [2.0, 3.0]]]), 1, return_indices=True
+    ),
+    "gradient": lambda torch: (lambda x: slopes(torch, torch.nn.functional.adaptive_max_pool2d(x, (2, 1)), x))(
+        numbers(torch, 2, 4, 2).requires_grad_()
+    ),
+    "vmap": lambda torch: torch.vmap(lambda x: torch.nn.functional.adaptive_max_pool2d(x, 2))(
+        numbers(torch, 2, 3, 4, 4)
+    ),
+    "meta": lambda torch: torch.nn.functional.adaptive_max_pool2d(torch.ones(1, 4, 4, device="meta"), 2).shape,
+    "one number": lambda torch: torch.ops.aten.adaptive_max_pool2d(torch.ones(1, 4, 4), [2]),
+}
+
+
+@pytest.mark.parametrize("name", MAXIMA)
+def test_adaptive_maxima_of_the_unusual(name: str) -> None:
+    agree_or_raise(MAXIMA[name])
 
 
 CONVOLUTIONS: dict[str, Case] = {

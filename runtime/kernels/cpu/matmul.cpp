@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kDepth = 768;          // of the panels that a tile is computed from, at most
 constexpr int64_t kSum = 192;            // numbers that are added one to the other at a time: the longer, the larger is a sum's error
 constexpr int64_t kPanelBytes = 1 << 18; // of packed a: stays in the L2 cache
-constexpr int64_t kColumns = 1024;       // of packed b: half of a large L2 cache
+constexpr int64_t kColumns = 1024;       // of packed b, at most, where a is packed again for each block of them
 constexpr int64_t kNear = 1 << 18;       // elements of a that stay in the L2 cache when they are packed
 constexpr int64_t kMostPacked = 1 << 22; // elements of a that are packed before all else
 constexpr int64_t kTurned = 16;          // numbers of a line that are packed at a time: what one of the cache holds

@@ -265,6 +265,68 @@ struct Elu {
   }
 };
 
+// log(1 + e^(x times a factor)) by the factor; x where the product is above a limit.
+struct Softplus {
+  double factor, most;
+  explicit Softplus(const double* p) : factor(p[0]), most(p[1]) {}
+  template <class T>
+  MT_INLINE T operator()(T x) const {
+    const T raised = x * T(factor);
+    const T found = mt::vlog1p(mt::vexp(raised > T(most) ? T(most) : raised)) / T(factor);
+    return raised > T(most) ? x : found;
+  }
+};
+
+// x * tanh(softplus(x))
+struct Mish : Softplus {
+  using Softplus::Softplus;
+  template <class T>
+  MT_INLINE T operator()(T x) const {
+    return x * mt::vtanh(Softplus::operator()(x));
+  }
+};
+
+// Function by function over a run: what the compiler fuses of one does not depend on the next, as of tensors.
+template <class T, bool kMish>
+struct SoftplusLoop {
+  MT_INLINE static int run(void* const* p, int64_t n, const double* params) {
+    const T factor = T(params[0]), most = T(params[1]);
+    T* out = static_cast<T*>(p[0]);
+    const T* x = static_cast<const T*>(p[1]);
+    T y[mt::kRun];
+    for (int64_t done = 0; done < n; done += mt::kRun, out += mt::kRun, x += mt::kRun) {
+      const int64_t count = std::min(mt::kRun, n - done);
+      for (int64_t i = 0; i < count; ++i) y[i] = mt::vexp(x[i] * factor > most ? most : x[i] * factor);
+      for (int64_t i = 0; i < count; ++i) y[i] = mt::vlog1p(y[i]);
+      for (int64_t i = 0; i < count; ++i) y[i] = x[i] * factor > most ? x[i] : y[i] / factor;
+      if (kMish)
+        for (int64_t i = 0; i < count; ++i) y[i] = mt::vtanh(y[i]);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) out[i] = kMish ? x[i] * y[i] : y[i];
+    }
+    return MT_OK;
+  }
+};
+
+struct Softshrink {
+  double least;
+  explicit Softshrink(const double* p) : least(p[0]) {}
+  template <class T>
+  MT_INLINE T operator()(T x) const {
+    const T near = x < T(-least) ? x + T(least) : x * T(0);
+    return x > T(least) ? x - T(least) : near;
+  }
+};
+
+struct Hardshrink {
+  double least;
+  explicit Hardshrink(const double* p) : least(p[0]) {}
+  template <class T>
+  MT_INLINE T operator()(T x) const {
+    return std::fabs(x) <= T(least) ? T(0) : x;
+  }
+};
+
 // Numbers that are all positive need no function: often they are in the runs of an activation.
 template <bool kGrows, class T>
 struct EluLoop {
@@ -339,6 +401,14 @@ template <bool kGrows>
 struct mt::Loop<Elu<kGrows>, float, float, 1> : EluLoop<kGrows, float> {};
 template <bool kGrows>
 struct mt::Loop<Elu<kGrows>, double, double, 1> : EluLoop<kGrows, double> {};
+template <>
+struct mt::Loop<Softplus, float, float, 1> : SoftplusLoop<float, false> {};
+template <>
+struct mt::Loop<Softplus, double, double, 1> : SoftplusLoop<double, false> {};
+template <>
+struct mt::Loop<Mish, float, float, 1> : SoftplusLoop<float, true> {};
+template <>
+struct mt::Loop<Mish, double, double, 1> : SoftplusLoop<double, true> {};
 
 namespace {
 
@@ -442,6 +512,29 @@ MT_EXPORT int mt_leaky_relu(const mt_tensor* self, const mt_tensor* out, double 
   if (!mt::holds_factor(out->dtype, slope)) return MT_ERROR_OVERFLOW;
   const mt_tensor* operands[] = {out, self};
   return mt::arithmetic<LeakyRelu, 1, true>(operands, &slope);
+}
+
+MT_EXPORT int mt_softplus(const mt_tensor* self, const mt_tensor* out, double factor, double most) {
+  const double params[] = {factor, most};
+  for (double number : params)
+    if (!mt::holds_factor(out->dtype, number)) return MT_ERROR_OVERFLOW;
+  const mt_tensor* operands[] = {out, self};
+  return mt::arithmetic<Softplus, 1, true>(operands, params);
+}
+MT_EXPORT int mt_mish(const mt_tensor* self, const mt_tensor* out) {
+  static constexpr double kUsual[] = {1, 20};
+  const mt_tensor* operands[] = {out, self};
+  return mt::arithmetic<Mish, 1, true>(operands, kUsual);
+}
+MT_EXPORT int mt_softshrink(const mt_tensor* self, const mt_tensor* out, double least) {
+  if (!mt::holds_factor(out->dtype, least)) return MT_ERROR_OVERFLOW;
+  const mt_tensor* operands[] = {out, self};
+  return mt::arithmetic<Softshrink, 1, true>(operands, &least);
+}
+MT_EXPORT int mt_hardshrink(const mt_tensor* self, const mt_tensor* out, double least) {
+  if (!mt::holds_factor(out->dtype, least)) return MT_ERROR_OVERFLOW;
+  const mt_tensor* operands[] = {out, self};
+  return mt::arithmetic<Hardshrink, 1, true>(operands, &least);
 }
 
 // Infinities become the largest number of either sign where no other is given.

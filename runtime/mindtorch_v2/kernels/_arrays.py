@@ -42,12 +42,12 @@ def as_array(tensor: Tensor) -> Any:
     return np.asarray(_core.as_memoryview(tensor.to(_F32) if tensor.dtype is _BF16 else tensor))
 
 
-def as_tensor(array: Any, target: dtype) -> Tensor:
-    """A new tensor of an array's elements, in a dtype."""
+def as_tensor(array: Any, target: dtype, shape: tuple[int, ...] | None = None) -> Tensor:
+    """A new tensor of an array's elements, in a dtype; of another shape the array is broadcast to that."""
     import numpy as np
 
     kept = _F32 if target is _BF16 else target
-    result = _core.alloc(np.shape(array), kept, _core.device("cpu"))
+    result = _core.alloc(np.shape(array) if shape is None else shape, kept, _core.device("cpu"))
     if result.numel():
         np.asarray(_core.as_memoryview(result))[...] = array
     return result.to(target) if target is _BF16 else result

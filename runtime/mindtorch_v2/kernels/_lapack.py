@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -76,9 +77,14 @@ def check_info(name: str, info: Tensor, reason: str) -> None:
 # ---------------------------------------------------------------- calls
 def function(name: str, array: Any) -> Any:
     """SciPy's wrapper of a function of LAPACK or BLAS, for an array's dtype."""
+    return _function_for(name, array.dtype)
+
+
+@functools.cache
+def _function_for(name: str, kind: Any) -> Any:
     linalg = scipy("linalg")
     find = linalg.get_blas_funcs if name == "trsm" else linalg.get_lapack_funcs
-    return find(name, (array,))
+    return find(name, dtype=kind)
 
 
 def empty(shape: Sequence[int], target: dtype, like: Tensor) -> Tensor:
@@ -99,6 +105,8 @@ def batched(
     import numpy as np
 
     arrays = [as_array(tensor) for tensor in inputs]
+    if all(array.ndim == rank for array, rank in zip(arrays, ranks, strict=True)):  # one item, no batch
+        return [as_tensor(item, target, shape) for item, (shape, target) in zip(call(*arrays), outputs, strict=True)]
     batch = arrays[0].shape[: arrays[0].ndim - ranks[0]]
     count = math.prod(batch)
     flat = [

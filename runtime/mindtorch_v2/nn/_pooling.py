@@ -70,7 +70,9 @@ def max_pool1d(
     return_indices: bool = False,
 ) -> Any:
     """The largest elements of windows of (N, C, L) or (C, L); with ``return_indices`` also where they are."""
-    return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    aten = ops.aten
+    call = aten.max_pool1d_with_indices if return_indices else aten.max_pool1d
+    return call(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
 
 
 @names_wrong_types

@@ -123,7 +123,7 @@ class Definition(language.Definition):
         by_hand = self._by_hand()
         if any(way.result[1] is not None for way in self.ways):
             made = Formulas(self)
-            if made.has_lists or not all(builder.differentiable):
+            if made.has_lists:
                 by_hand = listed_gradient(made)
             else:
                 core = made.gradient()

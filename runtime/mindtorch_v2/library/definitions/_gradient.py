@@ -33,7 +33,8 @@ class Formulas(Gradients):
 
     def gradient(self) -> Gradient:
         """What is registered."""
-        return Gradient(self.definition.overload, self.make, self.way(), functools.cache(self.names))
+        marks = self.definition.builder.differentiable
+        return Gradient(self.definition.overload, self.make, self.way(), functools.cache(self.names), marks)
 
     def check(self) -> None:
         """Makes the formula of every way, with respect to all arguments."""
@@ -83,10 +84,10 @@ class Formulas(Gradients):
         if saved:
             # A call gives copies in the places of what it has overwritten, where `before` is read.
             were = {value.args[0]: value for value in saved if value.step == "before"}
-            if were and (self.has_lists or not all(self.definition.builder.differentiable)):
+            if were and self.has_lists:
                 raise DefinitionError(
-                    f"its gradient reads {next(iter(were.values()))!r}, which is not kept where tensors come in lists, "
-                    "or an output has no gradient: write it by hand (op.backward)"
+                    f"its gradient reads {next(iter(were.values()))!r}, which is not kept where tensors come in lists: "
+                    "write it by hand (op.backward)"
                 )
             low = Lowering(overload, [*(were.get(a, a) for a in self.arguments), *outputs])
             low.finish(0, saved)
