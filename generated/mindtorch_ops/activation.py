@@ -300,6 +300,9 @@ def relu6_(op, self):
 @_lib.operator("hardsigmoid(Tensor self) -> Tensor", tags="pointwise")
 def _hardsigmoid_default(op, self):
     """x + 3, moved into the range from 0 to 6, over 6."""
+    op.check(
+        self.is_floating_point(), message=f"hardsigmoid(): not implemented for {self.dtype}", error=NotImplementedError
+    )
     out = op.returns(like(self))
     if self.is_floating_point():
         op.launch("CPU", _libmindtorch_cpu["mt_hardsigmoid"], desc(self), desc(out))
@@ -315,6 +318,9 @@ def _hardsigmoid_default(op, self):
 @_lib.operator("hardsigmoid_(Tensor(a!) self) -> Tensor(a!)", tags="pointwise", overlap_check=("Internal", "Partial"))
 def hardsigmoid_(op, self):
     """The in-place variant of ``hardsigmoid``."""
+    op.check(
+        self.is_floating_point(), message=f"hardsigmoid(): not implemented for {self.dtype}", error=NotImplementedError
+    )
     op.returns(self.copy_(torch.ops.aten.hardsigmoid(self.clone())))
 
 
@@ -333,6 +339,9 @@ def _hardsigmoid_out(op):
 @_lib.operator("hardswish(Tensor self) -> Tensor", tags="pointwise")
 def _hardswish_default(op, self):
     """x * hardsigmoid(x)"""
+    op.check(
+        self.is_floating_point(), message=f"hardswish(): not implemented for {self.dtype}", error=NotImplementedError
+    )
     out = op.returns(like(self))
     if self.is_floating_point():
         op.launch("CPU", _libmindtorch_cpu["mt_hardswish"], desc(self), desc(out))
@@ -348,6 +357,9 @@ def _hardswish_default(op, self):
 @_lib.operator("hardswish_(Tensor(a!) self) -> Tensor(a!)", tags="pointwise", overlap_check=("Internal", "Partial"))
 def hardswish_(op, self):
     """The in-place variant of ``hardswish``."""
+    op.check(
+        self.is_floating_point(), message=f"hardswish(): not implemented for {self.dtype}", error=NotImplementedError
+    )
     op.returns(self.copy_(torch.ops.aten.hardswish(self.clone())))
 
 
@@ -388,6 +400,9 @@ def hardswish_backward(op, grad_output, self):
 @_lib.operator("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", tags="pointwise")
 def _softplus_default(op, self, beta, threshold):
     """log(1 + exp(beta * x)) / beta; x where beta * x is above the threshold."""
+    op.check(
+        self.is_floating_point(), message=f"softplus(): not implemented for {self.dtype}", error=NotImplementedError
+    )
     out = op.returns(like(self))
     if one_of(self.dtype, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_softplus"], desc(self), desc(out), f64(beta), f64(threshold))
@@ -429,6 +444,9 @@ def _softplus_out(op):
 @_lib.operator("log_sigmoid(Tensor self) -> Tensor", tags="pointwise")
 def _log_sigmoid_default(op, self):
     """log(sigmoid(x)), without overflow on the way."""
+    op.check(
+        self.is_floating_point(), message=f"log_sigmoid(): not implemented for {self.dtype}", error=NotImplementedError
+    )
     op.returns(-torch.ops.aten.softplus(-self, 1, 40))
 
 
@@ -447,6 +465,7 @@ def _log_sigmoid_out(op):
 @_lib.operator("mish(Tensor self) -> Tensor", tags="pointwise")
 def _mish_default(op, self):
     """x * tanh(softplus(x))"""
+    op.check(self.is_floating_point(), message=f"mish(): not implemented for {self.dtype}", error=NotImplementedError)
     out = op.returns(like(self))
     if one_of(self.dtype, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_mish"], desc(self), desc(out))
@@ -462,6 +481,7 @@ def _mish_default(op, self):
 @_lib.operator("mish_(Tensor(a!) self) -> Tensor(a!)", tags="pointwise", overlap_check=("Internal", "Partial"))
 def mish_(op, self):
     """The in-place variant of ``mish``."""
+    op.check(self.is_floating_point(), message=f"mish(): not implemented for {self.dtype}", error=NotImplementedError)
     op.returns(self.copy_(torch.ops.aten.mish(self.clone())))
 
 
@@ -486,6 +506,9 @@ def mish_backward(op):
 @_lib.operator("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _hardshrink_default(op, self, lambd):
     """x where its magnitude is above lambd, else 0."""
+    op.check(
+        self.is_floating_point(), message=f"hardshrink(): not implemented for {self.dtype}", error=NotImplementedError
+    )
     out = op.returns(like(self))
     if one_of(self.dtype, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_hardshrink"], desc(self), desc(out), f64(lambd))
@@ -513,6 +536,9 @@ def _hardshrink_out(op):
 @_lib.operator("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", tags="pointwise")
 def _softshrink_default(op, self, lambd):
     """x moved by lambd towards 0; 0 where it is less far from it."""
+    op.check(
+        self.is_floating_point(), message=f"softshrink(): not implemented for {self.dtype}", error=NotImplementedError
+    )
     op.check(lambd >= 0, message=f"lambda must be greater or equal to 0, but found to be {lambd}.")
     out = op.returns(like(self))
     if one_of(self.dtype, torch.float32, torch.float64):
@@ -549,6 +575,12 @@ def _softshrink_out(op):
 @_lib.operator("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", tags="pointwise")
 def _threshold_default(op, self, threshold, value):
     """x where it is above a threshold, else a number."""
+    op.check(
+        self.dtype != torch.bool,
+        none_of(self.is_complex()),
+        message=f"threshold(): not implemented for {self.dtype}",
+        error=NotImplementedError,
+    )
     op.returns(torch.ops.aten.where(self <= threshold, torch.ops.aten.full_like(self, value), self))
 
 
@@ -578,6 +610,13 @@ def threshold_(op, self, threshold):
 @_lib.operator("glu(Tensor self, int dim=-1) -> Tensor")
 def _glu_default(op, self, dim):
     """The first half along a dimension times the sigmoid of the second."""
+    op.check(
+        any_of(
+            self.is_floating_point(), self.dim() == 0, dim < -self.dim(), dim >= self.dim(), self.size(dim) % 2 == 1
+        ),
+        message=f"glu(): not implemented for {self.dtype}",
+        error=NotImplementedError,
+    )
     if all_of(self.dim() > 0, -self.dim() <= dim, dim < self.dim(), self.size(dim) % 2 == 0):
         op.returns(
             torch.ops.aten.narrow(self, dim, 0, self.size(dim) // 2)

@@ -104,6 +104,11 @@ def softplus_backward(op):
 @_lib.operator("log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)")
 def log_sigmoid_forward(op, self):
     """As `log_sigmoid`; and exp(-|x|)."""
+    op.check(
+        self.is_floating_point(),
+        message=f"log_sigmoid_forward(): not implemented for {self.dtype}",
+        error=NotImplementedError,
+    )
     _output, buffer = op.returns()
     op.python("mindtorch_v2.kernels.activation:log_sigmoid_forward", device="any")
 

@@ -1796,6 +1796,7 @@ def _silu_out(op):
 @_lib.operator("gelu(Tensor self, *, str approximate='none') -> Tensor", tags="pointwise")
 def _gelu_default(op, self, approximate):
     """The Gaussian error linear unit; `approximate` is `none` (by erf) or `tanh`."""
+    op.check(self.is_floating_point(), message=f"gelu(): not implemented for {self.dtype}", error=NotImplementedError)
     op.check(
         any_of(approximate == "none", approximate == "tanh"),
         message=f"approximate argument must be either none or tanh, got '{approximate}'",
