@@ -111,9 +111,13 @@ cdef Tensor picked_rows(Tensor self, list indices):
     return made
 
 
+cdef inline list as_list(indices):
+    return <list>indices if type(indices) is list else list(indices)
+
+
 def index_elements(Tensor self not None, indices not None):
     """A kernel: elements at index tensors or masks."""
-    cdef Tensor made = picked_rows(self, list(indices))
+    cdef Tensor made = picked_rows(self, as_list(indices))
     return hook.python_kernel("indexing:index")(self, indices) if made is None else made
 
 
@@ -143,7 +147,7 @@ cdef bint put_rows(Tensor self, list indices, Tensor values) except -1:
 
 def index_put_elements(Tensor self not None, indices not None, Tensor values not None, accumulate=False):
     """A kernel: values written at index tensors or masks."""
-    if accumulate or not put_rows(self, list(indices), values):
+    if accumulate or not put_rows(self, as_list(indices), values):
         return hook.python_kernel("indexing:index_put_")(self, indices, values, accumulate)
     return self
 

@@ -244,7 +244,7 @@ cdef int record_plan(OpOverload op, Program p, Frame* f, uint64_t mask) except -
     set_formula(node, gradient, f.way, mask)
     node.set_output_count(f.returned)
     for i in range(f.returned):
-        output = <Tensor>returned_value(p, f, i)
+        output = <Tensor?>returned_value(p, f, i)
         outputs[i] = <PyObject*>output
         if output is None:                                # it was not asked for
             continue

@@ -266,11 +266,6 @@ int convolve_forward(const Geometry& g, What what, T* input, T* weight, T* outpu
   T* const from = what == kOutput ? input : output;
   T* const to = what == kOutput ? output : input;
   const bool turned = what == kInputGradient;
-  if constexpr (std::is_same_v<T, float>) {
-    const Geometry of_tiles = turned ? g.turned() : g;
-    if (fresh && takes_tiles(of_tiles))
-      if (int status = convolve_tiles<T>(of_tiles, weight, turned, from, to); status != kNotFinite) return status;
-  }
   Forward<T> forward;
   if (!forward.take(turned ? g.turned() : g, weight, turned)) return MT_ERROR_MEMORY;
   const int64_t pieces = forward.chunks() * g.groups, cost = g.filters * g.positions() * g.channels * g.taps() * forward.together;
@@ -345,10 +340,8 @@ int convolve(const Geometry& g, What what, void* input_, void* weight_, void* ou
   const bool few = g.channels <= kFewChannels && g.filters <= kFewChannels;
   const bool forward = !few && !g.is_pointwise() && (what == kOutput || (what == kInputGradient && g.turns()));
   if constexpr (std::is_same_v<T, float>) {
-    if (what == kWeightGradient && fresh && takes_tiles(g)) {
-      const int status = filters_by_tiles<T>(g, static_cast<T*>(input_), static_cast<T*>(weight_), static_cast<T*>(output_));
-      if (status != kNotFinite) return status;
-    }
+    const int status = fresh ? convolve_by_tiles(g, what, static_cast<T*>(input_), static_cast<T*>(weight_), static_cast<T*>(output_)) : kNotByTiles;
+    if (status != kNotByTiles) return status;
   }
   if constexpr (std::is_floating_point_v<T>) {
     if (forward) return convolve_forward(g, what, static_cast<T*>(input_), static_cast<T*>(weight_), static_cast<T*>(output_), fresh);

@@ -133,7 +133,7 @@ struct Patches {
       T* const phase = to + (first + left) % step * extent[2] + (first + left) / step;
       const T* const from = input + first;
       const int64_t count = up(g->size[2] - first, step);
-      if (step == 2) {
+      if (step == 2) {  // a constant, for which the compiler has vectors
         for (int64_t x = 0; x < count; ++x) phase[x] = from[2 * x];
       } else {
         for (int64_t x = 0; x < count; ++x) phase[x] = from[step * x];

@@ -14,12 +14,14 @@
 namespace mt {
 
 constexpr int kPoints = 16;            // of a tile of 4 x 4 inputs, of a filter, and of a product before it is 2 x 2 outputs
-constexpr int kNotFinite = -1;         // a status: of points that are not finite, outputs are not all that the sums themselves would be
 constexpr int64_t kTileBytes = 1 << 19;  // of the points of tiles that filters pass by: what stays in the L2 cache
 constexpr int64_t kTilesTogether = 4096; // of the images that are taken in together
 constexpr int64_t kFewestTiles = 48, kFewestChannels = 32, kFewestProducts = 1 << 19;  // below which the points take longer than they save
 constexpr int64_t kShortSum = 64;      // channels that are summed at a time: what the points lose of precision, short sums win back
 constexpr int64_t kPanelsTogether = 2; // of filters, whose products with the tiles of a block stay near until they are outputs
+
+// A status: the sums themselves are for this. They take less time; or points were not finite, from which outputs do not come as from the sums.
+constexpr int kNotByTiles = -1;
 
 // Tiles of 4 x 4 that are two apart, of the geometry of a convolution.
 inline Geometry tiles_of(const Geometry& g) {
@@ -267,7 +269,7 @@ struct TakeOutputs {
           tile_outputs<width>(panel, apart, runs, found, g.out[2], images->output + (filter + i) * g.positions(), odd);
         }
       }
-      return std::all_of(odd, odd + width, [](T number) { return number == 0; }) ? MT_OK : kNotFinite;
+      return std::all_of(odd, odd + width, [](T number) { return number == 0; }) ? MT_OK : kNotByTiles;
     });
   }
 };
@@ -381,7 +383,7 @@ struct Tiled {
   }
 };
 
-// Writes the output of a convolution that `takes_tiles`. Gives kNotFinite where it is not to be used.
+// Writes the output of a convolution that `takes_tiles`. Gives kNotByTiles where it is not to be used.
 template <class T>
 int convolve_tiles(const Geometry& g, const T* weight, bool turned, const T* input, T* output) {
   const Tiled<T> tiled{g, weight, turned};

@@ -99,12 +99,10 @@ struct FilterTaps {
 template <class T>
 struct TiledGradient {
   const Geometry& g;
-  const Geometry inputs, outputs;  // their tiles
-  const int64_t apart;             // from one point of all filters to the next
-  const Panels<T> points;          // (16, filters, channels)
+  const Geometry inputs = tiles_of(g), outputs = output_tiles_of(g);  // their tiles
+  const Points<T> points{g.filters * g.channels};                     // of all filters, (filters, channels)
 
-  explicit TiledGradient(const Geometry& geometry)
-      : g(geometry), inputs(tiles_of(g)), outputs(output_tiles_of(g)), apart(g.filters * g.channels + kWidest), points(kPoints * apart) {}
+  explicit TiledGradient(const Geometry& geometry) : g(geometry) {}
 
   // Some panels of filters by some of channels, of images whose channels lie side by side: added to the points, or in their place.
   int part(const Places<T>* in, const Places<T>* out, int64_t images, int64_t filter, int64_t filters, int64_t channel, int64_t channels,
@@ -112,26 +110,23 @@ struct TiledGradient {
     static const auto turn = PerIsa<ChannelPoints<T>, const Places<T>*, bool, int64_t, int64_t, int64_t, T*, int64_t>::pick();
     const PanelShape shape = panel_shape<T>();
     const int64_t positions = inputs.positions(), tiles = images * positions, blocks = up(tiles, kTilesDeep), deep = up(tiles, blocks);
-    const int64_t in_apart = up(channels, shape.columns) * shape.columns * deep + kWidest;
-    const int64_t out_apart = up(filters, shape.rows) * shape.rows * deep + kWidest;
-    const Panels<T> memory(kPoints * (in_apart + out_apart));
-    if (!memory.data) return MT_ERROR_MEMORY;
-    T *const of_inputs = memory.data.get(), *const of_outputs = of_inputs + kPoints * in_apart;
+    const Points<T> of_inputs(up(channels, shape.columns) * shape.columns * deep), of_outputs(up(filters, shape.rows) * shape.rows * deep);
+    if (!of_inputs || !of_outputs) return MT_ERROR_MEMORY;
     for (int64_t block = 0; block < blocks; ++block) {
       const int64_t first = tiles * block / blocks, last = tiles * (block + 1) / blocks, depth = last - first;
-      const auto turn_all = [&](const Places<T>* from, bool is_input, int64_t at, int64_t count, int width, T* to, int64_t to_apart) {
+      const auto turn_all = [&](const Places<T>* from, bool is_input, int64_t at, int64_t count, int width, const Points<T>& to) {
         for (int64_t c = 0; c < count; c += width)
           for (int64_t t = first; t < last;) {
             const int64_t image = t / positions, tile = t % positions, some = std::min(positions - tile, last - t);
-            turn(from + image, is_input, at + c, tile, some, to + c * depth + (t - first) * width, to_apart);
+            turn(from + image, is_input, at + c, tile, some, to.at(c * depth + (t - first) * width), to.apart);
             t += some;
           }
       };
-      turn_all(in, true, channel, channels, shape.columns, of_inputs, in_apart);
-      turn_all(out, false, filter, filters, shape.rows, of_outputs, out_apart);
+      turn_all(in, true, channel, channels, shape.columns, of_inputs);
+      turn_all(out, false, filter, filters, shape.rows, of_outputs);
       for (int k = 0; k < kPoints; ++k)
-        panel_product<T>({filters, channels, depth}, of_outputs + k * out_apart, of_inputs + k * in_apart, depth,
-                         {points.data.get() + k * apart + filter * g.channels + channel, g.channels, 1}, fresh && block == 0);
+        panel_product<T>({filters, channels, depth}, of_outputs.at(k * of_outputs.apart), of_inputs.at(k * of_inputs.apart), depth,
+                         {points.at(k * points.apart + filter * g.channels + channel), g.channels, 1}, fresh && block == 0);
       if (mt_interrupted()) return MT_ERROR_INTERRUPTED;
     }
     return MT_OK;
@@ -173,17 +168,17 @@ struct TiledGradient {
     static const auto turn = PerIsa<FilterTaps<T>, const T*, int64_t, int64_t, T*, T*>::pick();
     return parallel(g.filters, rows_grain(g.channels * kPoints), [&](int64_t first, int64_t last) -> int {
       T odd = 0;
-      for (; first < last; ++first) turn(points.data.get() + first * g.channels, apart, g.channels, weight + first * g.channels * 9, &odd);
-      return odd == 0 ? MT_OK : kNotFinite;
+      for (; first < last; ++first) turn(points.at(first * g.channels), points.apart, g.channels, weight + first * g.channels * 9, &odd);
+      return odd == 0 ? MT_OK : kNotByTiles;
     });
   }
 };
 
-// Writes the gradient of the filters of a convolution that `takes_tiles`. Gives kNotFinite where it is not to be used.
+// Writes the gradient of the filters of a convolution that `takes_tiles`. Gives kNotByTiles where it is not to be used.
 template <class T>
 int filters_by_tiles(const Geometry& g, const T* input, T* weight, const T* output) {
   const TiledGradient<T> tiled(g);
-  if (!tiled.points.data) return MT_ERROR_MEMORY;
+  if (!tiled.points) return MT_ERROR_MEMORY;
   const int64_t count = images_together(g);
   for (int64_t group = 0; group < g.groups; ++group) {
     for (int64_t image = 0; image < g.batch; image += count) {
@@ -194,6 +189,15 @@ int filters_by_tiles(const Geometry& g, const T* input, T* weight, const T* outp
     if (int status = tiled.give(weight + group * g.filters * g.channels * 9)) return status;
   }
   return MT_OK;
+}
+
+// Writes what a convolution is asked for by tiles; gives kNotByTiles where it is for the sums.
+template <class T>
+int convolve_by_tiles(const Geometry& g, What what, T* input, T* weight, T* output) {
+  if (what == kOutput) return takes_tiles(g) ? convolve_tiles<T>(g, weight, false, input, output) : kNotByTiles;
+  if (what == kWeightGradient) return takes_tiles(g) ? filters_by_tiles<T>(g, input, weight, output) : kNotByTiles;
+  const Geometry turned = g.turned();
+  return g.turns() && takes_tiles(turned) ? convolve_tiles<T>(turned, weight, true, output, input) : kNotByTiles;
 }
 
 }  // namespace mt

@@ -207,7 +207,6 @@ def histogramdd(
     density: bool = False,
 ) -> tuple[Tensor, list[Tensor]]:
     """How many points, rows of their coordinates, are in each of the parts of a space; and the parts' ends."""
-
     if not self.is_cpu:  # counted there, and brought back
         given = bins if isinstance(bins, int) else [each.cpu() if isinstance(each, Tensor) else each for each in bins]
         counts, ends = histogramdd(self.cpu(), given, range, None if weight is None else weight.cpu(), density)
