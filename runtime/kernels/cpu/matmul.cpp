@@ -8,8 +8,12 @@
 #include <type_traits>
 
 #include "matmul.h"
+#include "matmul_pack.h"
 #include "threads.h"
 #include "vectors.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 MT_EXPORT int mt_copy(const mt_tensor* src, const mt_tensor* dst);
 MT_EXPORT int mt_mul_scalar(const mt_tensor* self, double number, const mt_tensor* out);
@@ -23,9 +27,6 @@ constexpr int64_t kPanelBytes = 1 << 18; // of packed a: stays in the L2 cache
 constexpr int64_t kColumns = 1024;       // of packed b, at most, where a is packed again for each block of them
 constexpr int64_t kNear = 1 << 18;       // elements of a that stay in the L2 cache when they are packed
 constexpr int64_t kMostPacked = 1 << 22; // elements of a that are packed before all else
-constexpr int64_t kTurned = 16;          // numbers of a line that are packed at a time: what one of the cache holds
-constexpr int64_t kAhead = 4 * kTurned;  // of a line that are asked for before it is their turn
-constexpr int64_t kLinesTogether = 8;    // that are packed side by side
 constexpr int64_t kSmall = 16 * 16 * 16; // multiplications below which packing costs more than it saves
 
 // The depth of panels, about the same in all parts of a product.
@@ -58,43 +59,9 @@ struct SmallProduct {
   }
 };
 
-// Packs `rows` x `depth` of a matrix into panels of Width rows, depth-major, padded with zeros. Lines of the cache are asked for
-// some time before they are read: they lie apart, which processors do not foresee.
-template <int Width, class T>
-MT_INLINE void pack(const Matrix<const T>& source, int64_t rows, int64_t depth, T* out) {
-  const int64_t whole = source.row == 1 || source.column == 1 ? rows / Width * Width : 0;
-  if (source.row == 1) {
-    for (int64_t k0 = 0; k0 < depth; k0 += kLinesTogether)
-      for (int64_t i0 = 0; i0 < whole; i0 += Width)
-        for (int64_t k = k0; k < std::min(depth, k0 + kLinesTogether); ++k)
-          std::memcpy(out + i0 * depth + k * Width, &source.at(i0, k), Width * sizeof(T));
-  } else {
-    constexpr int kFours = Width / 4 * 4;
-    for (int64_t i0 = 0; i0 < whole; i0 += Width) {
-      const T* from = &source.at(i0, 0);
-      T* to = out + i0 * depth;
-      int64_t k0 = 0;
-      for (; k0 + kTurned <= depth; k0 += kTurned)
-        for (int i = 0; i < kFours; i += 4) {
-          for (int r = 0; r < 4; ++r) __builtin_prefetch(from + (i + r) * source.row + k0 + kAhead);
-          for (int64_t k = k0; k < k0 + kTurned; k += 4) turn_four(from + i * source.row + k, source.row, to + k * Width + i, Width);
-        }
-      for (int i = 0; i < Width; ++i)
-        for (int64_t k = i < kFours ? k0 : 0; k < depth; ++k) to[k * Width + i] = from[i * source.row + k];
-    }
-  }
-  for (int64_t i0 = whole; i0 < rows; i0 += Width) {
-    const int count = int(std::min<int64_t>(Width, rows - i0));
-    T* to = out + i0 * depth;
-    for (int64_t k = 0; k < depth; ++k, to += Width) {
-      for (int i = 0; i < count; ++i) to[i] = source.at(i0 + i, k);
-      for (int i = count; i < Width; ++i) to[i] = 0;
-    }
-  }
-}
-
 // The register tile, compiled for each instruction set: GCC lowers vector types before it inlines, so a tile shared
 // between instruction sets would be lowered to the narrowest.
+#define MT_TILE_ADD(sum, one, many) sum += (one) * (many)
 #define MT_TILE TileBase
 #define MT_TILE_TARGET
 #include "matmul_tile.inc"
@@ -110,12 +77,28 @@ MT_INLINE void pack(const Matrix<const T>& source, int64_t rows, int64_t depth, 
 #include "matmul_tile.inc"
 #undef MT_TILE
 #undef MT_TILE_TARGET
+#undef MT_TILE_ADD
+#if defined(__x86_64__)
+// Places of two bfloat16 numbers each: both products are added to a float.
+#define MT_TARGET_PAIRS \
+  __attribute__((target("avx512bf16,avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c,prefer-vector-width=512")))
+#define MT_TILE TilePairs
+#define MT_TILE_TARGET MT_TARGET_PAIRS
+#define MT_TILE_ADD(sum, one, many) sum = V(_mm512_dpbf16_ps(__m512(sum), (__m512bh)_mm512_set1_ps(one), (__m512bh)(many)))
+#include "matmul_tile.inc"
+#undef MT_TILE
+#undef MT_TILE_TARGET
+#undef MT_TILE_ADD
+#endif
 
-// The second operand of a product: a matrix, or what packs itself.
+// The second operand of a product: a matrix, or from some row on what packs itself.
 template <class T>
 struct Second {
   Matrix<const T> matrix;
   const Operand<T>* operand = nullptr;
+  int64_t from = 0;
+
+  Second after(int64_t row) const { return {{matrix.data + row * matrix.row, matrix.row, matrix.column}, operand, from + row}; }
 };
 
 // The part of a result's columns that a thread computes.
@@ -181,7 +164,7 @@ MT_INLINE int blocked(const Size& size, const Columns& part, const First<T>& a, 
       const int64_t depth = std::min(depth_block, size.k - kc);
       const Before<T> from = kc == 0 ? before : Before<T>::of(c);
       if (b.operand != nullptr) {
-        if (int status = b.operand->pack(b.operand->data, kc, depth, jc, cols, nr, pb)) return status;
+        if (int status = b.operand->pack(b.operand->data, b.from + kc, depth, jc, cols, nr, pb)) return status;
       } else {
         pack<nr, T>({&b.matrix.at(kc, jc), b.matrix.column, b.matrix.row}, cols, depth, pb);
       }
@@ -225,6 +208,7 @@ struct Product {
   Pack pack;
   Panelled panelled;
   int rows, columns;  // of a panel
+  Fn run_pairs = nullptr;  // `run` of panels of pairs of bfloat16 numbers, where the processor has it
 
 #define MT_PRODUCT_FOR(name, target, Tile)                                                                                    \
   target static int run_##name(const Size& size, const Columns& part, const First<T>& a, const Second<T>& b,                  \
@@ -240,17 +224,28 @@ struct Product {
   }
   using Narrow = TileBase<T, 16, 4, 2>;
   using Wide = TileAvx2<T, 32, 6, 2>;
-  using Widest = TileAvx512<T, 64, 12, 2>;
+  using Widest = TileAvx512<T, 64, kWidestRows, kWidestVectors>;
   MT_PRODUCT_FOR(base, , Narrow)
   MT_PRODUCT_FOR(avx2, MT_TARGET_AVX2, Wide)
   MT_PRODUCT_FOR(avx512, MT_TARGET_AVX512, Widest)
+#if defined(__x86_64__)
+  using Pairs = TilePairs<T, 64, kWidestRows, kWidestVectors>;
+  MT_PRODUCT_FOR(bfloat16, MT_TARGET_PAIRS, Pairs)
+#endif
 #undef MT_PRODUCT_FOR
+  static Fn run_of_pairs() {
+#if defined(__x86_64__)
+    if constexpr (std::is_same_v<T, float>)
+      if (isa() == Isa::kAvx512 && __builtin_cpu_supports("avx512bf16")) return run_bfloat16;
+#endif
+    return nullptr;
+  }
 
   static const Product& get() {
     static const Product found = [] {
       switch (isa()) {
         case Isa::kAvx512:
-          return Product{run_avx512, pack_avx512, panelled_avx512, Widest::kRows, Widest::kCols};
+          return Product{run_avx512, pack_avx512, panelled_avx512, Widest::kRows, Widest::kCols, run_of_pairs()};
         case Isa::kAvx2:
           return Product{run_avx2, pack_avx2, panelled_avx2, Wide::kRows, Wide::kCols};
         default:
@@ -265,48 +260,62 @@ struct Product {
 constexpr int64_t kUnitRows = 12, kUnitColumns = 32;
 constexpr int64_t kThreaded = 1 << 20;  // multiplications that are worth threads
 
+template <class T>
+using Run = typename Product<T>::Fn;
+
 // The product with a part of the result's columns for each thread.
 template <class T>
-int by_columns(const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
+int by_columns(Run<T> run, const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
   const int64_t units = (size.n + kUnitColumns - 1) / kUnitColumns;
   const int64_t grain = size.m * size.n * size.k < kThreaded ? units : even_grain(units, 1);
   return parallel(units, grain, [&](int64_t first, int64_t last) -> int {
-    return Product<T>::get().run(size, {first * kUnitColumns, std::min(last * kUnitColumns, size.n)}, a, b, c, alpha, before);
+    return run(size, {first * kUnitColumns, std::min(last * kUnitColumns, size.n)}, a, b, c, alpha, before);
   });
 }
 
 // The same with a part of its rows, whose threads all pack b.
 template <class T>
-int by_rows(const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
+int by_rows(Run<T> run, const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
   const int64_t units = (size.m + kUnitRows - 1) / kUnitRows;
   const int64_t grain = size.m * size.n * size.k < kThreaded ? units : even_grain(units, 1);
   return parallel(units, grain, [&](int64_t first, int64_t last) -> int {
     const int64_t from = first * kUnitRows, count = std::min(last * kUnitRows, size.m) - from;
-    return Product<T>::get().run({count, size.n, size.k}, {0, size.n}, a.after(from), b,
-                                 {c.data + from * c.row, c.row, c.column}, alpha, {before.at(from, 0), before.row});
+    return run({count, size.n, size.k}, {0, size.n}, a.after(from), b, {c.data + from * c.row, c.row, c.column}, alpha,
+               {before.at(from, 0), before.row});
   });
 }
 
+// A part of the depth of a first operand, packed.
 template <class T>
-int threaded(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
-  if (size.m * size.n * size.k < kThreaded) return by_columns<T>(size, {a}, {b}, c, alpha, before);
+Packed<T> packed_part(const First<T>& a, int64_t rows, int64_t from, int64_t depth) {
+  if (a.rows != nullptr) return Packed<T>(*a.rows, rows, depth, from);
+  return Packed<T>({&a.matrix.at(0, from), a.matrix.row, a.matrix.column}, rows, depth);
+}
+
+template <class T>
+int threaded(Run<T> run, const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
+  if (size.m * size.n * size.k < kThreaded) return by_columns<T>(run, size, a, b, c, alpha, before);
   // Rows for each thread, where there are too few columns, or where all of a, packed, would leave the cache and come back for each thread.
   const bool few = size.m > size.n && size.n < 2 * kUnitColumns * threads();
   const bool far = size.m >= size.n && size.n <= kFewColumns && size.m * size.k > kNear;
   const bool tall = size.n <= kColumns && size.m * size.k > kMostPacked;
-  if (threads() > 1 && (few || far || tall)) return by_rows<T>(size, {a}, {b}, c, alpha, before);
-  if (threads() == 1 && (size.n <= kFewColumns || tall)) return by_columns<T>(size, {a}, {b}, c, alpha, before);
+  if (threads() > 1 && (few || far || tall)) return by_rows<T>(run, size, a, b, c, alpha, before);
+  if (threads() == 1 && (size.n <= kFewColumns || tall)) return by_columns<T>(run, size, a, b, c, alpha, before);
   // A part of the depth at a time, of which a is packed once for all columns.
   const int64_t deep = std::max<int64_t>(1, kMostPacked / size.m / kDepth) * kDepth;
   for (int64_t k = 0; k < size.k; k += deep) {
     const int64_t depth = std::min(deep, size.k - k);
-    const Packed<T> packed({&a.at(0, k), a.row, a.column}, size.m, depth);
+    const Packed<T> packed = packed_part(a, size.m, k, depth);
     if (packed.data() == nullptr) return MT_ERROR_MEMORY;
-    const Second<T> rest{{b.data + k * b.row, b.row, b.column}};
     const Before<T> from = k == 0 ? before : Before<T>::of(c);
-    if (int status = by_columns<T>({size.m, size.n, depth}, {{}, packed.data()}, rest, c, alpha, from)) return status;
+    if (int status = by_columns<T>(run, {size.m, size.n, depth}, {{}, packed.data()}, b.after(k), c, alpha, from)) return status;
   }
   return MT_OK;
+}
+
+template <class T>
+int threaded(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
+  return threaded<T>(Product<T>::get().run, size, First<T>{a}, Second<T>{b}, c, alpha, before);
 }
 
 // c = before, for products that add to it.
@@ -333,7 +342,7 @@ Packed<T>::Packed(const Matrix<const T>& a, int64_t rows, int64_t depth) {
 }
 
 template <class T>
-Packed<T>::Packed(const Rows<T>& a, int64_t rows, int64_t depth) {
+Packed<T>::Packed(const Rows<T>& a, int64_t rows, int64_t depth, int64_t from) {
   const int width = Product<T>::get().rows;
   const int64_t panels = (rows + width - 1) / width;
   memory_ = Panels<T>(panels * width * depth);
@@ -342,7 +351,7 @@ Packed<T>::Packed(const Rows<T>& a, int64_t rows, int64_t depth) {
     for (int64_t kc = 0, most = panel_depth(depth); kc < depth; kc += most)
       for (int64_t p = first; p < last; ++p) {
         const int64_t deep = std::min(most, depth - kc);
-        a.pack(a.data, p * width, std::min<int64_t>(width, rows - p * width), kc, deep, width, memory_.data.get() + panels * width * kc + p * width * deep);
+        a.pack(a.data, p * width, std::min<int64_t>(width, rows - p * width), from + kc, deep, width, memory_.data.get() + panels * width * kc + p * width * deep);
       }
     return MT_OK;
   });
@@ -359,16 +368,22 @@ Before<T> before_of(const Matrix<T>& c, bool fresh) {
 
 template <class T>
 int product_of(const Size& size, const Packed<T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh) {
-  return by_columns<T>(size, {{}, a.data()}, {{}, &b}, c, 1, before_of(c, fresh));
+  return by_columns<T>(Product<T>::get().run, size, {{}, a.data()}, {{}, &b}, c, 1, before_of(c, fresh));
 }
 template <class T>
 int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh) {
-  return by_rows<T>(size, {a}, {{}, &b}, c, 1, before_of(c, fresh));
+  return by_rows<T>(Product<T>::get().run, size, {a}, {{}, &b}, c, 1, before_of(c, fresh));
 }
 template <class T>
 int product_of(const Size& size, const Rows<T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh) {
-  return by_rows<T>(size, {{}, nullptr, &a}, {{}, &b}, c, 1, before_of(c, fresh));
+  return by_rows<T>(Product<T>::get().run, size, {{}, nullptr, &a}, {{}, &b}, c, 1, before_of(c, fresh));
 }
+bool multiplies_pairs() { return Product<float>::get().run_pairs != nullptr; }
+
+int product_of_pairs(const Size& size, const Rows<float>& a, const Operand<float>& b, const Matrix<float>& c, double alpha, const Before<float>& before) {
+  return threaded<float>(Product<float>::get().run_pairs, size, {{}, nullptr, &a}, {{}, &b}, c, alpha, before);
+}
+
 template <class T>
 PanelShape panel_shape() {
   return {Product<T>::get().rows, Product<T>::get().columns};
@@ -456,22 +471,28 @@ struct Temporary {
   }
 };
 
-template <class T>
+Size size_of(const mt_tensor* a, const mt_tensor* b) {
+  const int64_t d = a->ndim - 2;
+  return {a->shape[d], b->shape[d + 1], a->shape[d + 1]};
+}
+
+// Of operands with elements of S, and a result with those of T.
+template <class T, class S = T>
 int batched(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, double alpha, const mt_tensor* before) {
   const int64_t d = a->ndim - 2;  // of the rows
   const int64_t batches = d ? a->shape[0] : 1;
-  const Size size{a->shape[d], b->shape[d + 1], a->shape[d + 1]};
+  const Size size = size_of(a, b);
   const int64_t grain = std::max<int64_t>(1, kThreaded / std::max<int64_t>(1, size.m * size.n * size.k));
   return parallel(batches, grain, [&](int64_t first, int64_t last) -> int {
     for (int64_t i = first; i < last; ++i) {
-      const Matrix<const T> ma{static_cast<const T*>(a->data) + (d ? i * a->strides[0] : 0), a->strides[d],
+      const Matrix<const S> ma{static_cast<const S*>(a->data) + (d ? i * a->strides[0] : 0), a->strides[d],
                                a->strides[d + 1]};
-      const Matrix<const T> mb{static_cast<const T*>(b->data) + (d ? i * b->strides[0] : 0), b->strides[d],
+      const Matrix<const S> mb{static_cast<const S*>(b->data) + (d ? i * b->strides[0] : 0), b->strides[d],
                                b->strides[d + 1]};
       const Matrix<T> mc{static_cast<T*>(c->data) + (d ? i * c->strides[0] : 0), c->strides[d], c->strides[d + 1]};
       Before<T> old;
       if (before != nullptr) old = {static_cast<const T*>(before->data) + (d ? i * before->strides[0] : 0), before->strides[d]};
-      if (int status = product<T>(size, ma, mb, mc, alpha, old)) return status;
+      if (int status = product(size, ma, mb, mc, alpha, old)) return status;
     }
     return MT_OK;
   });
@@ -520,13 +541,14 @@ int check(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c) {
 int accumulate(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, double alpha, const mt_tensor* before) {
   const int32_t dtype = compute_dtype(c->dtype);
   if (c->dtype == MT_BOOL || dtype < 0 || is_complex(a->dtype) || is_complex(b->dtype)) return MT_ERROR_DTYPE;
-  if (a->dtype != dtype) {
+  const bool narrow = dtype == MT_F32 && a->dtype == MT_BF16 && b->dtype == MT_BF16 && multiplies_bfloat16(size_of(a, b));
+  if (a->dtype != dtype && !narrow) {
     Temporary t(a, dtype);
     if (!t.memory) return MT_ERROR_MEMORY;
     if (int status = mt_copy(a, &t.tensor)) return status;
     return accumulate(&t.tensor, b, c, alpha, before);
   }
-  if (b->dtype != dtype) {
+  if (b->dtype != dtype && !narrow) {
     Temporary t(b, dtype);
     if (!t.memory) return MT_ERROR_MEMORY;
     if (int status = mt_copy(b, &t.tensor)) return status;
@@ -541,6 +563,7 @@ int accumulate(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, doubl
     return mt_copy(&t.tensor, c);
   }
   if (numel(c) == 0) return MT_OK;
+  if (narrow) return batched<float, BFloat16>(a, b, c, alpha, before);
   if (dtype == MT_F32) return batched<float>(a, b, c, alpha, before);
   if (dtype == MT_F64) return batched<double>(a, b, c, alpha, before);
   return batched<int64_t>(a, b, c, alpha, before);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 
+#include "half.h"
 #include "tensor.h"
 #include "transpose.h"
 
@@ -70,7 +71,7 @@ class Packed {
  public:
   Packed() = default;
   Packed(const Matrix<const T>& a, int64_t rows, int64_t depth);
-  Packed(const Rows<T>& a, int64_t rows, int64_t depth);
+  Packed(const Rows<T>& a, int64_t rows, int64_t depth, int64_t from = 0);
   const T* data() const { return memory_.data.get(); }
 
  private:
@@ -85,6 +86,16 @@ template <class T>
 int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh);
 template <class T>
 int product_of(const Size& size, const Rows<T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh);
+
+// Whether the processor multiplies pairs of bfloat16 numbers. Defined in matmul.cpp.
+bool multiplies_pairs();
+// c = before + alpha * a @ b of panels with two bfloat16 numbers in each place, those that follow each other in the depth: size.k pairs.
+int product_of_pairs(const Size& size, const Rows<float>& a, const Operand<float>& b, const Matrix<float>& c, double alpha, const Before<float>& before);
+
+// Whether a product of this size is one of pairs, and that product. Defined in matmul_bfloat16.cpp.
+bool multiplies_bfloat16(const Size& size);
+int product(const Size& size, const Matrix<const BFloat16>& a, const Matrix<const BFloat16>& b, const Matrix<float>& c, double alpha,
+            const Before<float>& before);
 
 // How many rows of a first and columns of a second operand a panel has.
 struct PanelShape {
