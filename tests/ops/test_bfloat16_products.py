@@ -11,6 +11,9 @@ import pytest
 import mindtorch_v2 as torch
 
 SIZES = [
+    (1, 300, 77),
+    (77, 301, 1),
+    (1, 5000, 1),
     (2, 33, 100),
     (5, 1, 1000),
     (12, 31, 32),

@@ -318,16 +318,6 @@ int threaded(const Size& size, const Matrix<const T>& a, const Matrix<const T>& 
   return threaded<T>(Product<T>::get().run, size, First<T>{a}, Second<T>{b}, c, alpha, before);
 }
 
-// c = before, for products that add to it.
-template <class T>
-void begin(const Size& size, const Matrix<T>& c, const Before<T>& before) {
-  if (before.data == c.data && before.row == c.row) return;
-  for (int64_t i = 0; i < size.m; ++i) {
-    T* row = &c.at(i, 0);
-    for (int64_t j = 0; j < size.n; ++j) row[j] = before.data == nullptr ? T(0) : *before.at(i, j);
-  }
-}
-
 }  // namespace
 
 template <class T>
@@ -428,14 +418,8 @@ int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b
   static const auto small = PerIsa<SmallProduct<T>, const Size*, const Matrix<const T>*, const Matrix<const T>*,
                                    const Matrix<T>*, double>::pick();
   if constexpr (std::is_floating_point_v<T>) {
-    if (size.m * size.n * size.k > kSmall) {
-      // A single row or column meets each element of the matrix once: to pack it would take longer than the product.
-      const bool by_row = size.m == 1 && (b.row == 1 || b.column == 1), by_column = size.n == 1 && (a.row == 1 || a.column == 1);
-      if (!by_row && !by_column) return threaded<T>(size, a, b, c, alpha, before);
-      begin(size, c, before);
-      if (by_row) return row_product<T>(size.k, size.n, a.data, a.column, b, c.data, 1, alpha);
-      return row_product<T>(size.k, size.m, b.data, b.row, {a.data, a.column, a.row}, c.data, c.row, alpha);
-    }
+    if (size.m * size.n * size.k > kSmall)
+      return is_one_line(size, a, b) ? line_product(size, a, b, c, alpha, before) : threaded<T>(size, a, b, c, alpha, before);
   }
   if constexpr (std::is_integral_v<T>)
     if (size.m * size.n * size.k > kSmall) return wrapping_product(size, a, b, c, alpha, before);
@@ -476,22 +460,32 @@ Size size_of(const mt_tensor* a, const mt_tensor* b) {
   return {a->shape[d], b->shape[d + 1], a->shape[d + 1]};
 }
 
+// The matrix that is the last two dimensions, at a place in the batch.
+template <class T>
+Matrix<T> matrix_of(const mt_tensor* t, int64_t batch = 0) {
+  const int64_t d = t->ndim - 2;
+  return {static_cast<T*>(t->data) + (d ? batch * t->strides[0] : 0), t->strides[d], t->strides[d + 1]};
+}
+
+// Whether products of bfloat16 matrices are computed from them as they are.
+bool takes_bfloat16(const mt_tensor* a, const mt_tensor* b) {
+  if (a->dtype != MT_BF16 || b->dtype != MT_BF16) return false;
+  const Size size = size_of(a, b);
+  return size.m * size.n * size.k > kSmall && (multiplies_pairs() || is_one_line(size, matrix_of<const BFloat16>(a), matrix_of<const BFloat16>(b)));
+}
+
 // Of operands with elements of S, and a result with those of T.
 template <class T, class S = T>
 int batched(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, double alpha, const mt_tensor* before) {
-  const int64_t d = a->ndim - 2;  // of the rows
-  const int64_t batches = d ? a->shape[0] : 1;
+  const int64_t batches = a->ndim == 3 ? a->shape[0] : 1;
   const Size size = size_of(a, b);
   const int64_t grain = std::max<int64_t>(1, kThreaded / std::max<int64_t>(1, size.m * size.n * size.k));
   return parallel(batches, grain, [&](int64_t first, int64_t last) -> int {
     for (int64_t i = first; i < last; ++i) {
-      const Matrix<const S> ma{static_cast<const S*>(a->data) + (d ? i * a->strides[0] : 0), a->strides[d],
-                               a->strides[d + 1]};
-      const Matrix<const S> mb{static_cast<const S*>(b->data) + (d ? i * b->strides[0] : 0), b->strides[d],
-                               b->strides[d + 1]};
-      const Matrix<T> mc{static_cast<T*>(c->data) + (d ? i * c->strides[0] : 0), c->strides[d], c->strides[d + 1]};
+      const auto ma = matrix_of<const S>(a, i), mb = matrix_of<const S>(b, i);
+      const auto mc = matrix_of<T>(c, i);
       Before<T> old;
-      if (before != nullptr) old = {static_cast<const T*>(before->data) + (d ? i * before->strides[0] : 0), before->strides[d]};
+      if (before != nullptr) old = Before<T>::of(matrix_of<T>(before, i));
       if (int status = product(size, ma, mb, mc, alpha, old)) return status;
     }
     return MT_OK;
@@ -541,7 +535,7 @@ int check(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c) {
 int accumulate(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, double alpha, const mt_tensor* before) {
   const int32_t dtype = compute_dtype(c->dtype);
   if (c->dtype == MT_BOOL || dtype < 0 || is_complex(a->dtype) || is_complex(b->dtype)) return MT_ERROR_DTYPE;
-  const bool narrow = dtype == MT_F32 && a->dtype == MT_BF16 && b->dtype == MT_BF16 && multiplies_bfloat16(size_of(a, b));
+  const bool narrow = dtype == MT_F32 && takes_bfloat16(a, b);
   if (a->dtype != dtype && !narrow) {
     Temporary t(a, dtype);
     if (!t.memory) return MT_ERROR_MEMORY;

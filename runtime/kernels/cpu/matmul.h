@@ -40,6 +40,16 @@ struct Operand {
   const void* data;
 };
 
+// c = before, for products that add to it.
+template <class T>
+void begin(const Size& size, const Matrix<T>& c, const Before<T>& before) {
+  if (before.data == c.data && before.row == c.row) return;
+  for (int64_t i = 0; i < size.m; ++i) {
+    T* row = &c.at(i, 0);
+    for (int64_t j = 0; j < size.n; ++j) row[j] = before.data == nullptr ? T(0) : *before.at(i, j);
+  }
+}
+
 // Memory for packed operands, in which no vector lies in two lines of the cache.
 template <class T>
 struct Panels {
@@ -92,11 +102,6 @@ bool multiplies_pairs();
 // c = before + alpha * a @ b of panels with two bfloat16 numbers in each place, those that follow each other in the depth: size.k pairs.
 int product_of_pairs(const Size& size, const Rows<float>& a, const Operand<float>& b, const Matrix<float>& c, double alpha, const Before<float>& before);
 
-// Whether a product of this size is one of pairs, and that product. Defined in matmul_bfloat16.cpp.
-bool multiplies_bfloat16(const Size& size);
-int product(const Size& size, const Matrix<const BFloat16>& a, const Matrix<const BFloat16>& b, const Matrix<float>& c, double alpha,
-            const Before<float>& before);
-
 // How many rows of a first and columns of a second operand a panel has.
 struct PanelShape {
   int rows, columns;
@@ -114,14 +119,23 @@ void panel_product(const Size& size, const T* a, const T* b, int64_t most, const
 template <class T>
 int blocked_product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c);
 
-// y += alpha * x @ b for one row x of `depth` elements and a matrix b with contiguous rows or columns; float and double. Steps
-// are in elements. Defined in one_row.cpp.
-template <class T>
-int row_product(int64_t depth, int64_t columns, const T* x, int64_t x_step, const Matrix<const T>& b, T* y, int64_t y_step, double alpha);
+// Whether one operand is a single line, and the other's lines are contiguous: each element of it is met once, so that to pack it would take
+// longer than the product.
+template <class S>
+bool is_one_line(const Size& size, const Matrix<const S>& a, const Matrix<const S>& b) {
+  return (size.m == 1 && (b.row == 1 || b.column == 1)) || (size.n == 1 && (a.row == 1 || a.column == 1));
+}
+// Such a product, c = before + alpha * a @ b: of float and double, and of bfloat16 with a result of float. Defined in one_row.cpp.
+template <class T, class S>
+int line_product(const Size& size, const Matrix<const S>& a, const Matrix<const S>& b, const Matrix<T>& c, double alpha, const Before<T>& before);
 
 // c = before + alpha * a @ b with c of contiguous rows, for float, double and int64_t. Defined in matmul.cpp.
 template <class T>
 int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha, const Before<T>& before);
+
+// The same of bfloat16 numbers, where the processor `multiplies_pairs` or it `is_one_line`. Defined in matmul_bfloat16.cpp.
+int product(const Size& size, const Matrix<const BFloat16>& a, const Matrix<const BFloat16>& b, const Matrix<float>& c, double alpha,
+            const Before<float>& before);
 
 // Writes four numbers of each of four lines, `step` apart, the other way round: a line for each place, `width` apart.
 MT_INLINE void turn_four(const float* from, int64_t step, float* out, int64_t width) {

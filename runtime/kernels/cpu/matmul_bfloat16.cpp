@@ -8,8 +8,6 @@
 namespace mt {
 namespace {
 
-constexpr int64_t kSmall = 16 * 16 * 16;  // multiplications below which packing costs more than it saves
-
 // Lines of numbers that are packed in pairs: an operand's rows, or the other's columns.
 struct Lines {
   Matrix<const BFloat16> matrix;
@@ -68,12 +66,9 @@ MT_TARGET_AVX512 int pack_columns(const void* data, int64_t row, int64_t depth, 
 
 }  // namespace
 
-bool multiplies_bfloat16(const Size& size) {
-  return multiplies_pairs() && size.m > 1 && size.n > 1 && size.m * size.n * size.k > kSmall;
-}
-
 int product(const Size& size, const Matrix<const BFloat16>& a, const Matrix<const BFloat16>& b, const Matrix<float>& c, double alpha,
             const Before<float>& before) {
+  if (is_one_line(size, a, b)) return line_product(size, a, b, c, alpha, before);
   const Lines rows{a, size.k}, columns{{b.data, b.column, b.row}, size.k};
   return product_of_pairs({size.m, size.n, (size.k + 1) / 2}, {pack_rows, &rows}, {pack_columns, &columns}, c, alpha, before);
 }

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "matmul.h"
+#include "numbers.h"
 #include "threads.h"
 #include "vectors.h"
 
@@ -34,33 +35,32 @@ constexpr int64_t kUnit = 64;            // columns that are not cut, so that no
 #undef MT_ROW_TILE_TARGET
 
 // y += x times a part of a matrix of `depth` x `count`, whose lines are its rows or its columns.
-template <class T>
+template <class T, class S>
 struct Kernels {
-  int (*by_sums)(int64_t depth, int64_t count, const T* x, const T* line, int64_t step, T* y);
-  int (*by_dots)(int64_t depth, int64_t count, const T* x, const T* line, int64_t step, T* y);
+  int (*by_sums)(int64_t depth, int64_t count, const T* x, const S* line, int64_t step, T* y);
+  int (*by_dots)(int64_t depth, int64_t count, const T* x, const S* line, int64_t step, T* y);
 
   static Kernels pick() {
     switch (isa()) {
       case Isa::kAvx512:
-        return {TileAvx512<T, 64>::by_sums, TileAvx512<T, 64>::by_dots};
+        return {TileAvx512<T, S, 64>::by_sums, TileAvx512<T, S, 64>::by_dots};
       case Isa::kAvx2:
-        return {TileAvx2<T, 32>::by_sums, TileAvx2<T, 32>::by_dots};
+        return {TileAvx2<T, S, 32>::by_sums, TileAvx2<T, S, 32>::by_dots};
       default:
-        return {TileBase<T, 16>::by_sums, TileBase<T, 16>::by_dots};
+        return {TileBase<T, S, 16>::by_sums, TileBase<T, S, 16>::by_dots};
     }
   }
 };
 
-}  // namespace
-
-template <class T>
-int row_product(int64_t depth, int64_t columns, const T* x, int64_t x_step, const Matrix<const T>& b, T* y, int64_t y_step, double alpha) {
-  static const Kernels<T> kernels = Kernels<T>::pick();
+// y += alpha * x @ b for one row x of `depth` elements and a matrix b with contiguous rows or columns. Steps are in elements.
+template <class T, class S>
+int row_product(int64_t depth, int64_t columns, const S* x, int64_t x_step, const Matrix<const S>& b, T* y, int64_t y_step, double alpha) {
+  static const auto kernels = Kernels<T, S>::pick();
   const int64_t scratch = depth + (y_step == 1 ? 0 : columns);
   std::unique_ptr<T[]> memory(new (std::nothrow) T[size_t(scratch)]);
   if (!memory) return MT_ERROR_MEMORY;
   T* const factors = memory.get();
-  for (int64_t k = 0; k < depth; ++k) factors[k] = T(alpha) * x[k * x_step];
+  for (int64_t k = 0; k < depth; ++k) factors[k] = T(alpha) * number(x[k * x_step]);
   T* const sums = y_step == 1 ? y : factors + depth;
   if (y_step != 1)
     for (int64_t j = 0; j < columns; ++j) sums[j] = y[j * y_step];
@@ -82,9 +82,19 @@ int row_product(int64_t depth, int64_t columns, const T* x, int64_t x_step, cons
     for (int64_t j = 0; j < columns; ++j) y[j * y_step] = sums[j];
   return status;
 }
-#define MT_ROW_PRODUCT(T) \
-  template int row_product<T>(int64_t, int64_t, const T*, int64_t, const Matrix<const T>&, T*, int64_t, double);
-MT_ROW_PRODUCT(float)
-MT_ROW_PRODUCT(double)
+
+}  // namespace
+
+template <class T, class S>
+int line_product(const Size& size, const Matrix<const S>& a, const Matrix<const S>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
+  begin(size, c, before);
+  if (size.m == 1 && (b.row == 1 || b.column == 1)) return row_product<T, S>(size.k, size.n, a.data, a.column, b, c.data, 1, alpha);
+  return row_product<T, S>(size.k, size.m, b.data, b.row, {a.data, a.column, a.row}, c.data, c.row, alpha);
+}
+#define MT_LINE_PRODUCT(T, S) \
+  template int line_product<T, S>(const Size&, const Matrix<const S>&, const Matrix<const S>&, const Matrix<T>&, double, const Before<T>&);
+MT_LINE_PRODUCT(float, float)
+MT_LINE_PRODUCT(double, double)
+MT_LINE_PRODUCT(float, BFloat16)
 
 }  // namespace mt
