@@ -9,6 +9,7 @@
 
 #include "one_channel.h"
 #include "patches.h"
+#include "temporary.h"
 #include "winograd_gradient.h"
 
 namespace mt {
@@ -133,7 +134,7 @@ struct Forward {
     filters.reset(new (std::nothrow) Packed<T>[size_t(g.groups)]);
     if (!filters) return false;
     for (int64_t k = 0; k < g.groups; ++k) {
-      filters[size_t(k)] = filters_of(k, [&](const auto& rows) { return Packed<T>(rows, g.filters, lines()); });
+      filters[size_t(k)] = filters_of(k, [&](const auto& rows) { return Packed<T>(rows, g.filters, lines(), g.numbers); });
       if (filters[size_t(k)].data() == nullptr) return false;
     }
     return true;
@@ -179,15 +180,15 @@ struct Forward {
     static const auto pack = PerIsa<Patches<T>, const void*, int64_t, int64_t, int64_t, int64_t, int, T*>::pick();
     const Size size{g.filters, images * g.positions(), lines()};
     const Operand<T> columns{pack, &patches};
-    if (filters) return product_of<T>(size, filters[size_t(group)], columns, out, fresh);
-    return filters_of(group, [&](const auto& rows) { return product_of<T>(size, rows, columns, out, fresh); });
+    if (filters) return product_of<T>(size, filters[size_t(group)], columns, out, fresh, g.numbers);
+    return filters_of(group, [&](const auto& rows) { return product_of<T>(size, rows, columns, out, fresh, g.numbers); });
   }
 };
 
 // c += a @ b, in which no part of c differs from the same part of a larger one.
 template <class T>
-int multiply(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c) {
-  if constexpr (std::is_floating_point_v<T>) return blocked_product<T>(size, a, b, c);
+int multiply(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, Numbers numbers) {
+  if constexpr (std::is_floating_point_v<T>) return blocked_product<T>(size, a, b, c, numbers);
   return product<T>(size, a, b, c, 1, Before<T>::of(c));  // integers have no order
 }
 
@@ -223,14 +224,14 @@ int channels_of_group(const Geometry& g, int64_t some, What what, T* input, T* w
     int status;
     if (what == kInputGradient) {  // columns += weight.T @ out
       if (!as_it_is) std::fill_n(columns, lines * count, T(0));
-      status = multiply<T>({lines, count, g.filters}, {weight, 1, all_lines}, {out, positions, 1}, {columns, count, 1});
+      status = multiply<T>({lines, count, g.filters}, {weight, 1, all_lines}, {out, positions, 1}, {columns, count, 1}, g.numbers);
       if (!as_it_is) scatter(&part, input, columns, begin, end);
     } else {
       if (!as_it_is) gather(&part, input, columns, begin, end);
       if (what == kOutput)  // out += weight @ columns
-        status = multiply<T>({g.filters, count, lines}, {weight, all_lines, 1}, {columns, count, 1}, {out, positions, 1});
+        status = multiply<T>({g.filters, count, lines}, {weight, all_lines, 1}, {columns, count, 1}, {out, positions, 1}, g.numbers);
       else  // weight += out @ columns.T
-        status = multiply<T>({g.filters, lines, count}, {out, positions, 1}, {columns, 1, count}, {weight, all_lines, 1});
+        status = multiply<T>({g.filters, lines, count}, {out, positions, 1}, {columns, 1, count}, {weight, all_lines, 1}, g.numbers);
     }
     if (status) return status;
     if (mt_interrupted()) return MT_ERROR_INTERRUPTED;
@@ -257,8 +258,8 @@ int pointwise(const Geometry& g, What what, T* input, const T* weight, T* output
   const Matrix<T> asked{what == kOutput ? output : input, positions, 1};
   const Before<T> before = fresh ? Before<T>::zeros() : Before<T>::of(asked);
   if (what == kOutput)
-    return product<T>({g.filters, positions, g.channels}, {weight, g.channels, 1}, {input, positions, 1}, asked, 1, before);
-  return product<T>({g.channels, positions, g.filters}, {weight, 1, g.channels}, {output, positions, 1}, asked, 1, before);
+    return product<T>({g.filters, positions, g.channels}, {weight, g.channels, 1}, {input, positions, 1}, asked, 1, before, g.numbers);
+  return product<T>({g.channels, positions, g.filters}, {weight, 1, g.channels}, {output, positions, 1}, asked, 1, before, g.numbers);
 }
 
 template <class T>
@@ -287,7 +288,7 @@ int filters_by_places(const Places<T>& places, const T* input, T* own, const T* 
   if (int status = fill(&places, input)) return status;
   const int64_t lines = g.channels * g.taps(), positions = g.positions();
   const Matrix<const T> out{output, positions, 1};
-  return product_of<T>({g.filters, lines, positions}, out, {pack, &places}, {own, lines, 1}, true);
+  return product_of<T>({g.filters, lines, positions}, out, {pack, &places}, {own, lines, 1}, true, g.numbers);
 }
 
 // The gradient of filters, which all images add to: images side by side, each with one of its own, and then these in their order.
@@ -340,7 +341,9 @@ int convolve(const Geometry& g, What what, void* input_, void* weight_, void* ou
   const bool few = g.channels <= kFewChannels && g.filters <= kFewChannels;
   const bool forward = !few && !g.is_pointwise() && (what == kOutput || (what == kInputGradient && g.turns()));
   if constexpr (std::is_same_v<T, float>) {
-    const int status = fresh ? convolve_by_tiles(g, what, static_cast<T*>(input_), static_cast<T*>(weight_), static_cast<T*>(output_)) : kNotByTiles;
+    // Pairs are as fast as tiles, which are not products of the numbers themselves.
+    const bool by_pairs = g.numbers == Numbers::kBFloat16 && multiplies_pairs();
+    const int status = fresh && !by_pairs ? convolve_by_tiles(g, what, static_cast<T*>(input_), static_cast<T*>(weight_), static_cast<T*>(output_)) : kNotByTiles;
     if (status != kNotByTiles) return status;
   }
   if constexpr (std::is_floating_point_v<T>) {
@@ -372,12 +375,26 @@ int convolve(const Geometry& g, What what, void* input_, void* weight_, void* ou
   });
 }
 
+// The same in float32, of halves.
+int convolve_halves(const Geometry& g, What what, const mt_tensor* input, const mt_tensor* weight, const mt_tensor* output, bool fresh) {
+  const mt_tensor* const given[] = {output, input, weight};  // in the order of `What`
+  const Temporary wide[] = {{output, MT_F32}, {input, MT_F32}, {weight, MT_F32}};
+  for (int i = 0; i < 3; ++i) {
+    if (!wide[i].memory) return MT_ERROR_MEMORY;
+    if (i != what || !fresh)
+      if (int status = mt_copy(given[i], &wide[i].tensor)) return status;
+  }
+  if (int status = convolve<float>(g, what, wide[1].tensor.data, wide[2].tensor.data, wide[0].tensor.data, fresh)) return status;
+  return mt_copy(&wide[what].tensor, given[what]);
+}
+
 }  // namespace
 }  // namespace mt
 
 // Adds to `output` (N, filters, D, H, W) the convolution of `input` (N, channels, D, H, W) with `weight` (filters,
 // channels / groups, d, h, w); or, by `what`, to one of these two its gradient, with the output's in `output`. All are
-// contiguous, of one dtype: float32, float64 or int64. What is `fresh` may hold anything: it is written, not added to.
+// contiguous, of one dtype: floating, of which halves are computed in float32, or int64. What is `fresh` may hold anything: it is written, not
+// added to.
 MT_EXPORT int mt_convolution(const mt_tensor* input, const mt_tensor* weight, const mt_tensor* output, int64_t what,
                              int64_t fresh, int64_t groups, int64_t stride0, int64_t stride1, int64_t stride2, int64_t padding0,
                              int64_t padding1, int64_t padding2, int64_t dilation0, int64_t dilation1, int64_t dilation2) {
@@ -386,8 +403,9 @@ MT_EXPORT int mt_convolution(const mt_tensor* input, const mt_tensor* weight, co
     if (t->dtype != output->dtype) return MT_ERROR_DTYPE;
   }
   if (groups < 1 || what < 0 || what > 2) return MT_ERROR_SHAPE;
+  const auto numbers = output->dtype == MT_BF16 ? mt::Numbers::kBFloat16 : mt::Numbers::kAny;
   mt::Geometry g{input->shape[0], groups, weight->shape[1], weight->shape[0] / groups, {}, {}, {},
-                 {stride0, stride1, stride2}, {padding0, padding1, padding2}, {dilation0, dilation1, dilation2}};
+                 {stride0, stride1, stride2}, {padding0, padding1, padding2}, {dilation0, dilation1, dilation2}, numbers};
   for (int d = 0; d < 3; ++d) {
     g.size[d] = input->shape[d + 2];
     g.kernel[d] = weight->shape[d + 2];
@@ -400,6 +418,9 @@ MT_EXPORT int mt_convolution(const mt_tensor* input, const mt_tensor* weight, co
   if (mt::numel(output) == 0 || mt::numel(input) == 0 || mt::numel(weight) == 0) return MT_OK;
   const auto asked = static_cast<mt::What>(what);
   switch (output->dtype) {
+    case MT_F16:
+    case MT_BF16:
+      return mt::convolve_halves(g, asked, input, weight, output, fresh != 0);
     case MT_F32:
       return mt::convolve<float>(g, asked, input->data, weight->data, output->data, fresh != 0);
     case MT_F64:

@@ -1,4 +1,4 @@
-// Matrix products: out = beta * out + alpha * a @ b, blocked for the caches, with a register tile per instruction set.
+// Products of matrices, c = before + alpha * a @ b, blocked for the caches, with a register tile per instruction set.
 // Fused multiply-adds, where the processor has them: the order of a product's sums depends on its blocking anyway.
 #pragma GCC optimize("fp-contract=fast")
 
@@ -15,9 +15,6 @@
 #include <immintrin.h>
 #endif
 
-MT_EXPORT int mt_copy(const mt_tensor* src, const mt_tensor* dst);
-MT_EXPORT int mt_mul_scalar(const mt_tensor* self, double number, const mt_tensor* out);
-
 namespace mt {
 namespace {
 
@@ -27,7 +24,6 @@ constexpr int64_t kPanelBytes = 1 << 18; // of packed a: stays in the L2 cache
 constexpr int64_t kColumns = 1024;       // of packed b, at most, where a is packed again for each block of them
 constexpr int64_t kNear = 1 << 18;       // elements of a that stay in the L2 cache when they are packed
 constexpr int64_t kMostPacked = 1 << 22; // elements of a that are packed before all else
-constexpr int64_t kSmall = 16 * 16 * 16; // multiplications below which packing costs more than it saves
 
 // The depth of panels, about the same in all parts of a product.
 MT_INLINE int64_t panel_depth(int64_t depth) {
@@ -89,7 +85,36 @@ struct SmallProduct {
 #undef MT_TILE
 #undef MT_TILE_TARGET
 #undef MT_TILE_ADD
+
+// That tile, of panels that were packed as float and are made pairs of.
+template <class T, int Bytes, int Rows, int Vectors>
+struct TileMadePairs : TilePairs<T, Bytes, Rows, Vectors> {
+  static constexpr bool kMakesPairs = true;
+};
 #endif
+
+// Makes pairs, in its place, of a panel of float numbers that bfloat16 has: two lines become one. Returns how many there are.
+template <int Width, class T>
+MT_INLINE int64_t make_pairs(T* panel, int64_t depth) {
+  const int64_t pairs = (depth + 1) / 2;
+  for (int64_t k = 0; k < pairs; ++k) {
+    uint32_t low[Width], high[Width] = {};
+    std::memcpy(low, panel + 2 * k * Width, sizeof low);
+    if (2 * k + 1 < depth) std::memcpy(high, panel + (2 * k + 1) * Width, sizeof high);
+    for (int i = 0; i < Width; ++i) low[i] = low[i] >> 16 | (high[i] & 0xffff0000u);
+    std::memcpy(panel + k * Width, low, sizeof low);
+  }
+  return pairs;
+}
+// The same of all panels of a packed operand, where a tile is of pairs; returns the depth for the tile.
+template <class TileT, int Width, class T>
+MT_INLINE int64_t as_tile_takes(T* panels, int64_t lines, int64_t depth) {
+  if constexpr (!TileT::kMakesPairs) return depth;
+  else {
+    for (int64_t i = 0; i < lines; i += Width) make_pairs<Width>(panels + i * depth, depth);
+    return (depth + 1) / 2;
+  }
+}
 
 // The second operand of a product: a matrix, or from some row on what packs itself.
 template <class T>
@@ -132,9 +157,10 @@ MT_INLINE int pack_panels(const Size& size, const Matrix<const T>& a, int64_t fi
   constexpr int mr = TileT::kRows;
   const int64_t panels = (size.m + mr - 1) / mr, most = panel_depth(size.k);
   for (int64_t kc = 0; kc < size.k; kc += most) {
-    const int64_t depth = std::min(most, size.k - kc);
-    pack<mr, T>({&a.at(first * mr, kc), a.row, a.column}, std::min(last * mr, size.m) - first * mr, depth,
-                out + panels * mr * kc + first * mr * depth);
+    const int64_t depth = std::min(most, size.k - kc), rows = std::min(last * mr, size.m) - first * mr;
+    T* const to = out + panels * mr * kc + first * mr * depth;
+    pack<mr, T>({&a.at(first * mr, kc), a.row, a.column}, rows, depth, to);
+    as_tile_takes<TileT, mr>(to, rows, depth);
   }
   return MT_OK;
 }
@@ -168,17 +194,19 @@ MT_INLINE int blocked(const Size& size, const Columns& part, const First<T>& a, 
       } else {
         pack<nr, T>({&b.matrix.at(kc, jc), b.matrix.column, b.matrix.row}, cols, depth, pb);
       }
+      const int64_t places = as_tile_takes<TileT, nr>(pb, cols, depth);
       for (int64_t ic = 0; ic < size.m; ic += rows_block) {
         const int64_t rows = std::min(rows_block, size.m - ic);
         const T* pa = room;
         if (a.packed == nullptr) {
           pack_first<mr>(a, ic, kc, rows, depth, room);
+          as_tile_takes<TileT, mr>(room, rows, depth);
         } else {
           pa = a.packed + all_rows * kc + ic * depth;
         }
         for (int64_t j = 0; j < cols; j += nr) {
           for (int64_t i = 0; i < rows; i += mr)
-            TileT::run(depth, kSum, pa + i * depth, pb + j * depth, &c.at(ic + i, jc + j), c.row, std::min<int64_t>(mr, rows - i),
+            TileT::run(places, kSum, pa + i * depth, pb + j * depth, &c.at(ic + i, jc + j), c.row, std::min<int64_t>(mr, rows - i),
                        std::min<int64_t>(nr, cols - j), from.at(ic + i, jc + j), from.row, factor);
         }
         if (pace.stops(rows * cols)) return MT_ERROR_INTERRUPTED;
@@ -208,7 +236,7 @@ struct Product {
   Pack pack;
   Panelled panelled;
   int rows, columns;  // of a panel
-  Fn run_pairs = nullptr;  // `run` of panels of pairs of bfloat16 numbers, where the processor has it
+  Numbers numbers = Numbers::kAny;  // for which operands are packed
 
 #define MT_PRODUCT_FOR(name, target, Tile)                                                                                    \
   target static int run_##name(const Size& size, const Columns& part, const First<T>& a, const Second<T>& b,                  \
@@ -230,22 +258,17 @@ struct Product {
   MT_PRODUCT_FOR(avx512, MT_TARGET_AVX512, Widest)
 #if defined(__x86_64__)
   using Pairs = TilePairs<T, 64, kWidestRows, kWidestVectors>;
-  MT_PRODUCT_FOR(bfloat16, MT_TARGET_PAIRS, Pairs)
+  using MadePairs = TileMadePairs<T, 64, kWidestRows, kWidestVectors>;
+  MT_PRODUCT_FOR(pairs, MT_TARGET_PAIRS, Pairs)
+  MT_PRODUCT_FOR(made_pairs, MT_TARGET_PAIRS, MadePairs)
 #endif
 #undef MT_PRODUCT_FOR
-  static Fn run_of_pairs() {
-#if defined(__x86_64__)
-    if constexpr (std::is_same_v<T, float>)
-      if (isa() == Isa::kAvx512 && __builtin_cpu_supports("avx512bf16")) return run_bfloat16;
-#endif
-    return nullptr;
-  }
 
   static const Product& get() {
     static const Product found = [] {
       switch (isa()) {
         case Isa::kAvx512:
-          return Product{run_avx512, pack_avx512, panelled_avx512, Widest::kRows, Widest::kCols, run_of_pairs()};
+          return Product{run_avx512, pack_avx512, panelled_avx512, Widest::kRows, Widest::kCols};
         case Isa::kAvx2:
           return Product{run_avx2, pack_avx2, panelled_avx2, Wide::kRows, Wide::kCols};
         default:
@@ -254,75 +277,91 @@ struct Product {
     }();
     return found;
   }
+  // Of operands that are packed as pairs of bfloat16 numbers. For float, where the processor multiplies such.
+  static const Product& of_pairs() {
+#if defined(__x86_64__)
+    static const Product found{run_pairs, pack_pairs, panelled_pairs, Pairs::kRows, Pairs::kCols};
+    return found;
+#else
+    return get();
+#endif
+  }
+  // Of operands that hold such numbers.
+  static const Product& of(Numbers numbers) {
+#if defined(__x86_64__)
+    if constexpr (std::is_same_v<T, float>) {
+      static const Product found{run_made_pairs, pack_made_pairs, panelled_made_pairs, MadePairs::kRows, MadePairs::kCols, Numbers::kBFloat16};
+      if (numbers == Numbers::kBFloat16 && multiplies_pairs()) return found;
+    }
+#endif
+    return get();
+  }
 };
 
 // Rows and columns that a part of a result is made of: multiples of every tile's, so that no tile is cut.
 constexpr int64_t kUnitRows = 12, kUnitColumns = 32;
-constexpr int64_t kThreaded = 1 << 20;  // multiplications that are worth threads
-
-template <class T>
-using Run = typename Product<T>::Fn;
 
 // The product with a part of the result's columns for each thread.
 template <class T>
-int by_columns(Run<T> run, const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
+int by_columns(const Product<T>& product, const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
   const int64_t units = (size.n + kUnitColumns - 1) / kUnitColumns;
-  const int64_t grain = size.m * size.n * size.k < kThreaded ? units : even_grain(units, 1);
+  const int64_t grain = size.m * size.n * size.k < kThreadedProduct ? units : even_grain(units, 1);
   return parallel(units, grain, [&](int64_t first, int64_t last) -> int {
-    return run(size, {first * kUnitColumns, std::min(last * kUnitColumns, size.n)}, a, b, c, alpha, before);
+    return product.run(size, {first * kUnitColumns, std::min(last * kUnitColumns, size.n)}, a, b, c, alpha, before);
   });
 }
 
 // The same with a part of its rows, whose threads all pack b.
 template <class T>
-int by_rows(Run<T> run, const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
+int by_rows(const Product<T>& product, const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
   const int64_t units = (size.m + kUnitRows - 1) / kUnitRows;
-  const int64_t grain = size.m * size.n * size.k < kThreaded ? units : even_grain(units, 1);
+  const int64_t grain = size.m * size.n * size.k < kThreadedProduct ? units : even_grain(units, 1);
   return parallel(units, grain, [&](int64_t first, int64_t last) -> int {
     const int64_t from = first * kUnitRows, count = std::min(last * kUnitRows, size.m) - from;
-    return run({count, size.n, size.k}, {0, size.n}, a.after(from), b, {c.data + from * c.row, c.row, c.column}, alpha,
+    return product.run({count, size.n, size.k}, {0, size.n}, a.after(from), b, {c.data + from * c.row, c.row, c.column}, alpha,
                {before.at(from, 0), before.row});
   });
 }
 
 // A part of the depth of a first operand, packed.
 template <class T>
-Packed<T> packed_part(const First<T>& a, int64_t rows, int64_t from, int64_t depth) {
-  if (a.rows != nullptr) return Packed<T>(*a.rows, rows, depth, from);
-  return Packed<T>({&a.matrix.at(0, from), a.matrix.row, a.matrix.column}, rows, depth);
+Packed<T> packed_part(const First<T>& a, int64_t rows, int64_t from, int64_t depth, Numbers numbers) {
+  if (a.rows != nullptr) return Packed<T>(*a.rows, rows, depth, numbers, from);
+  return Packed<T>({&a.matrix.at(0, from), a.matrix.row, a.matrix.column}, rows, depth, numbers);
 }
 
 template <class T>
-int threaded(Run<T> run, const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
-  if (size.m * size.n * size.k < kThreaded) return by_columns<T>(run, size, a, b, c, alpha, before);
+int threaded(const Product<T>& product, const Size& size, const First<T>& a, const Second<T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
+  if (size.m * size.n * size.k < kThreadedProduct) return by_columns<T>(product, size, a, b, c, alpha, before);
   // Rows for each thread, where there are too few columns, or where all of a, packed, would leave the cache and come back for each thread.
   const bool few = size.m > size.n && size.n < 2 * kUnitColumns * threads();
   const bool far = size.m >= size.n && size.n <= kFewColumns && size.m * size.k > kNear;
   const bool tall = size.n <= kColumns && size.m * size.k > kMostPacked;
-  if (threads() > 1 && (few || far || tall)) return by_rows<T>(run, size, a, b, c, alpha, before);
-  if (threads() == 1 && (size.n <= kFewColumns || tall)) return by_columns<T>(run, size, a, b, c, alpha, before);
+  if (threads() > 1 && (few || far || tall)) return by_rows<T>(product, size, a, b, c, alpha, before);
+  if (threads() == 1 && (size.n <= kFewColumns || tall)) return by_columns<T>(product, size, a, b, c, alpha, before);
   // A part of the depth at a time, of which a is packed once for all columns.
   const int64_t deep = std::max<int64_t>(1, kMostPacked / size.m / kDepth) * kDepth;
   for (int64_t k = 0; k < size.k; k += deep) {
     const int64_t depth = std::min(deep, size.k - k);
-    const Packed<T> packed = packed_part(a, size.m, k, depth);
+    const Packed<T> packed = packed_part(a, size.m, k, depth, product.numbers);
     if (packed.data() == nullptr) return MT_ERROR_MEMORY;
     const Before<T> from = k == 0 ? before : Before<T>::of(c);
-    if (int status = by_columns<T>(run, {size.m, size.n, depth}, {{}, packed.data()}, b.after(k), c, alpha, from)) return status;
+    if (int status = by_columns<T>(product, {size.m, size.n, depth}, {{}, packed.data()}, b.after(k), c, alpha, from)) return status;
   }
   return MT_OK;
 }
 
 template <class T>
-int threaded(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
-  return threaded<T>(Product<T>::get().run, size, First<T>{a}, Second<T>{b}, c, alpha, before);
+int threaded(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha, const Before<T>& before,
+             Numbers numbers = Numbers::kAny) {
+  return threaded<T>(Product<T>::of(numbers), size, First<T>{a}, Second<T>{b}, c, alpha, before);
 }
 
 }  // namespace
 
 template <class T>
-Packed<T>::Packed(const Matrix<const T>& a, int64_t rows, int64_t depth) {
-  const Product<T>& product = Product<T>::get();
+Packed<T>::Packed(const Matrix<const T>& a, int64_t rows, int64_t depth, Numbers numbers) {
+  const Product<T>& product = Product<T>::of(numbers);
   const int64_t panels = (rows + product.rows - 1) / product.rows;
   memory_ = Panels<T>(panels * product.rows * depth);
   if (data() == nullptr) return;
@@ -332,8 +371,9 @@ Packed<T>::Packed(const Matrix<const T>& a, int64_t rows, int64_t depth) {
 }
 
 template <class T>
-Packed<T>::Packed(const Rows<T>& a, int64_t rows, int64_t depth, int64_t from) {
-  const int width = Product<T>::get().rows;
+Packed<T>::Packed(const Rows<T>& a, int64_t rows, int64_t depth, Numbers numbers, int64_t from) {
+  const Product<T>& product = Product<T>::of(numbers);
+  const int width = product.rows;
   const int64_t panels = (rows + width - 1) / width;
   memory_ = Panels<T>(panels * width * depth);
   if (data() == nullptr) return;
@@ -341,7 +381,9 @@ Packed<T>::Packed(const Rows<T>& a, int64_t rows, int64_t depth, int64_t from) {
     for (int64_t kc = 0, most = panel_depth(depth); kc < depth; kc += most)
       for (int64_t p = first; p < last; ++p) {
         const int64_t deep = std::min(most, depth - kc);
-        a.pack(a.data, p * width, std::min<int64_t>(width, rows - p * width), from + kc, deep, width, memory_.data.get() + panels * width * kc + p * width * deep);
+        T* const to = memory_.data.get() + panels * width * kc + p * width * deep;
+        a.pack(a.data, p * width, std::min<int64_t>(width, rows - p * width), from + kc, deep, width, to);
+        if (product.numbers == Numbers::kBFloat16) make_pairs<kWidestRows>(to, deep);
       }
     return MT_OK;
   });
@@ -357,21 +399,28 @@ Before<T> before_of(const Matrix<T>& c, bool fresh) {
 }  // namespace
 
 template <class T>
-int product_of(const Size& size, const Packed<T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh) {
-  return by_columns<T>(Product<T>::get().run, size, {{}, a.data()}, {{}, &b}, c, 1, before_of(c, fresh));
+int product_of(const Size& size, const Packed<T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh, Numbers numbers) {
+  return by_columns<T>(Product<T>::of(numbers), size, {{}, a.data()}, {{}, &b}, c, 1, before_of(c, fresh));
 }
 template <class T>
-int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh) {
-  return by_rows<T>(Product<T>::get().run, size, {a}, {{}, &b}, c, 1, before_of(c, fresh));
+int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh, Numbers numbers) {
+  return by_rows<T>(Product<T>::of(numbers), size, {a}, {{}, &b}, c, 1, before_of(c, fresh));
 }
 template <class T>
-int product_of(const Size& size, const Rows<T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh) {
-  return by_rows<T>(Product<T>::get().run, size, {{}, nullptr, &a}, {{}, &b}, c, 1, before_of(c, fresh));
+int product_of(const Size& size, const Rows<T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh, Numbers numbers) {
+  return by_rows<T>(Product<T>::of(numbers), size, {{}, nullptr, &a}, {{}, &b}, c, 1, before_of(c, fresh));
 }
-bool multiplies_pairs() { return Product<float>::get().run_pairs != nullptr; }
+bool multiplies_pairs() {
+#if defined(__x86_64__)
+  static const bool found = isa() == Isa::kAvx512 && __builtin_cpu_supports("avx512bf16");
+  return found;
+#else
+  return false;
+#endif
+}
 
 int product_of_pairs(const Size& size, const Rows<float>& a, const Operand<float>& b, const Matrix<float>& c, double alpha, const Before<float>& before) {
-  return threaded<float>(Product<float>::get().run_pairs, size, {{}, nullptr, &a}, {{}, &b}, c, alpha, before);
+  return threaded<float>(Product<float>::of_pairs(), size, {{}, nullptr, &a}, {{}, &b}, c, alpha, before);
 }
 
 template <class T>
@@ -388,18 +437,18 @@ template void panel_product<float>(const Size&, const float*, const float*, int6
 
 #define MT_PRODUCT_OF(T)                                                                                                        \
   template class Packed<T>;                                                                                                     \
-  template int product_of<T>(const Size&, const Packed<T>&, const Operand<T>&, const Matrix<T>&, bool);                         \
-  template int product_of<T>(const Size&, const Matrix<const T>&, const Operand<T>&, const Matrix<T>&, bool);                   \
-  template int product_of<T>(const Size&, const Rows<T>&, const Operand<T>&, const Matrix<T>&, bool);
+  template int product_of<T>(const Size&, const Packed<T>&, const Operand<T>&, const Matrix<T>&, bool, Numbers);                         \
+  template int product_of<T>(const Size&, const Matrix<const T>&, const Operand<T>&, const Matrix<T>&, bool, Numbers);                   \
+  template int product_of<T>(const Size&, const Rows<T>&, const Operand<T>&, const Matrix<T>&, bool, Numbers);
 MT_PRODUCT_OF(float)
 MT_PRODUCT_OF(double)
 
 template <class T>
-int blocked_product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c) {
-  return threaded<T>(size, a, b, c, 1, Before<T>::of(c));
+int blocked_product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, Numbers numbers) {
+  return threaded<T>(size, a, b, c, 1, Before<T>::of(c), numbers);
 }
-template int blocked_product<float>(const Size&, const Matrix<const float>&, const Matrix<const float>&, const Matrix<float>&);
-template int blocked_product<double>(const Size&, const Matrix<const double>&, const Matrix<const double>&, const Matrix<double>&);
+template int blocked_product<float>(const Size&, const Matrix<const float>&, const Matrix<const float>&, const Matrix<float>&, Numbers);
+template int blocked_product<double>(const Size&, const Matrix<const double>&, const Matrix<const double>&, const Matrix<double>&, Numbers);
 
 namespace {
 
@@ -414,173 +463,23 @@ int wrapping_product(const Size& size, const Matrix<const T>& a, const Matrix<co
 }  // namespace
 
 template <class T>
-int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha, const Before<T>& before) {
+int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha, const Before<T>& before,
+            Numbers numbers) {
   static const auto small = PerIsa<SmallProduct<T>, const Size*, const Matrix<const T>*, const Matrix<const T>*,
                                    const Matrix<T>*, double>::pick();
   if constexpr (std::is_floating_point_v<T>) {
-    if (size.m * size.n * size.k > kSmall)
-      return is_one_line(size, a, b) ? line_product(size, a, b, c, alpha, before) : threaded<T>(size, a, b, c, alpha, before);
+    if (size.m * size.n * size.k > kSmallProduct)
+      return is_one_line(size, a, b) ? line_product(size, a, b, c, alpha, before) : threaded<T>(size, a, b, c, alpha, before, numbers);
   }
   if constexpr (std::is_integral_v<T>)
-    if (size.m * size.n * size.k > kSmall) return wrapping_product(size, a, b, c, alpha, before);
+    if (size.m * size.n * size.k > kSmallProduct) return wrapping_product(size, a, b, c, alpha, before);
   begin(size, c, before);
   return small(&size, &a, &b, &c, alpha);
 }
 #define MT_PRODUCT(T) \
-  template int product<T>(const Size&, const Matrix<const T>&, const Matrix<const T>&, const Matrix<T>&, double, const Before<T>&);
+  template int product<T>(const Size&, const Matrix<const T>&, const Matrix<const T>&, const Matrix<T>&, double, const Before<T>&, Numbers);
 MT_PRODUCT(float)
 MT_PRODUCT(double)
 MT_PRODUCT(int64_t)
 
-namespace {
-
-// A contiguous copy of a tensor in another dtype.
-struct Temporary {
-  std::unique_ptr<char[]> memory;
-  int64_t strides[3];
-  mt_tensor tensor;
-
-  Temporary(const mt_tensor* like, int32_t dtype) {
-    tensor = *like;
-    tensor.dtype = dtype;
-    tensor.itemsize = item_size(dtype);
-    int64_t n = 1;
-    for (int64_t d = like->ndim - 1; d >= 0; --d) {
-      strides[d] = n;
-      n *= like->shape[d];
-    }
-    tensor.strides = strides;
-    memory.reset(new (std::nothrow) char[size_t(std::max<int64_t>(n, 1) * tensor.itemsize)]);
-    tensor.data = memory.get();
-  }
-};
-
-Size size_of(const mt_tensor* a, const mt_tensor* b) {
-  const int64_t d = a->ndim - 2;
-  return {a->shape[d], b->shape[d + 1], a->shape[d + 1]};
-}
-
-// The matrix that is the last two dimensions, at a place in the batch.
-template <class T>
-Matrix<T> matrix_of(const mt_tensor* t, int64_t batch = 0) {
-  const int64_t d = t->ndim - 2;
-  return {static_cast<T*>(t->data) + (d ? batch * t->strides[0] : 0), t->strides[d], t->strides[d + 1]};
-}
-
-// Whether products of bfloat16 matrices are computed from them as they are.
-bool takes_bfloat16(const mt_tensor* a, const mt_tensor* b) {
-  if (a->dtype != MT_BF16 || b->dtype != MT_BF16) return false;
-  const Size size = size_of(a, b);
-  return size.m * size.n * size.k > kSmall && (multiplies_pairs() || is_one_line(size, matrix_of<const BFloat16>(a), matrix_of<const BFloat16>(b)));
-}
-
-// Of operands with elements of S, and a result with those of T.
-template <class T, class S = T>
-int batched(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, double alpha, const mt_tensor* before) {
-  const int64_t batches = a->ndim == 3 ? a->shape[0] : 1;
-  const Size size = size_of(a, b);
-  const int64_t grain = std::max<int64_t>(1, kThreaded / std::max<int64_t>(1, size.m * size.n * size.k));
-  return parallel(batches, grain, [&](int64_t first, int64_t last) -> int {
-    for (int64_t i = first; i < last; ++i) {
-      const auto ma = matrix_of<const S>(a, i), mb = matrix_of<const S>(b, i);
-      const auto mc = matrix_of<T>(c, i);
-      Before<T> old;
-      if (before != nullptr) old = Before<T>::of(matrix_of<T>(before, i));
-      if (int status = product(size, ma, mb, mc, alpha, old)) return status;
-    }
-    return MT_OK;
-  });
-}
-
-// A tensor in the shape of another one, to which it is broadcast.
-struct Broadcast {
-  int64_t strides[3] = {};
-  mt_tensor tensor;
-  bool fits;
-
-  Broadcast(const mt_tensor* self, const mt_tensor* out) : tensor(*self), fits(self->ndim <= out->ndim && self->dtype == out->dtype) {
-    tensor.ndim = out->ndim;
-    tensor.shape = out->shape;
-    tensor.strides = strides;
-    for (int64_t d = 0; fits && d < self->ndim; ++d) {
-      const int64_t at = out->ndim - self->ndim + d;
-      fits = self->shape[d] == out->shape[at] || self->shape[d] == 1;
-      strides[at] = self->shape[d] == 1 ? 0 : self->strides[d];
-    }
-  }
-  // Whether a product can read it while it is written: its rows are contiguous, and it is `out` itself or lies elsewhere.
-  bool is_readable(const mt_tensor* out) const {
-    if (!fits || (strides[tensor.ndim - 1] != 1 && tensor.shape[tensor.ndim - 1] != 1)) return false;
-    if (tensor.data == out->data && std::equal(strides, strides + out->ndim, out->strides)) return true;
-    return end(&tensor) <= out->data || end(out) <= tensor.data;
-  }
-  static const void* end(const mt_tensor* t) {
-    int64_t last = 0;
-    for (int64_t d = 0; d < t->ndim; ++d) last += (t->shape[d] - 1) * t->strides[d];
-    return static_cast<const char*>(t->data) + (last + 1) * t->itemsize;
-  }
-};
-
-int check(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c) {
-  const int64_t n = a->ndim;
-  if ((n != 2 && n != 3) || b->ndim != n || c->ndim != n) return MT_ERROR_SHAPE;
-  if (n == 3 && (a->shape[0] != b->shape[0] || a->shape[0] != c->shape[0])) return MT_ERROR_SHAPE;
-  const bool fits = a->shape[n - 1] == b->shape[n - 2] && c->shape[n - 2] == a->shape[n - 2] &&
-                    c->shape[n - 1] == b->shape[n - 1];
-  return fits ? MT_OK : MT_ERROR_SHAPE;
-}
-
-// c = before + alpha * a @ b, where `before` is c, or of its shape and dtype and with contiguous rows, or null for zeros; in the compute
-// dtype of c, through temporaries for operands that are not of it.
-int accumulate(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, double alpha, const mt_tensor* before) {
-  const int32_t dtype = compute_dtype(c->dtype);
-  if (c->dtype == MT_BOOL || dtype < 0 || is_complex(a->dtype) || is_complex(b->dtype)) return MT_ERROR_DTYPE;
-  const bool narrow = dtype == MT_F32 && takes_bfloat16(a, b);
-  if (a->dtype != dtype && !narrow) {
-    Temporary t(a, dtype);
-    if (!t.memory) return MT_ERROR_MEMORY;
-    if (int status = mt_copy(a, &t.tensor)) return status;
-    return accumulate(&t.tensor, b, c, alpha, before);
-  }
-  if (b->dtype != dtype && !narrow) {
-    Temporary t(b, dtype);
-    if (!t.memory) return MT_ERROR_MEMORY;
-    if (int status = mt_copy(b, &t.tensor)) return status;
-    return accumulate(a, &t.tensor, c, alpha, before);
-  }
-  if (c->dtype != dtype || (c->strides[c->ndim - 1] != 1 && c->shape[c->ndim - 1] != 1)) {
-    Temporary t(c, dtype);
-    if (!t.memory) return MT_ERROR_MEMORY;
-    if (before != nullptr)
-      if (int status = mt_copy(before, &t.tensor)) return status;
-    if (int status = accumulate(a, b, &t.tensor, alpha, before == nullptr ? nullptr : &t.tensor)) return status;
-    return mt_copy(&t.tensor, c);
-  }
-  if (numel(c) == 0) return MT_OK;
-  if (narrow) return batched<float, BFloat16>(a, b, c, alpha, before);
-  if (dtype == MT_F32) return batched<float>(a, b, c, alpha, before);
-  if (dtype == MT_F64) return batched<double>(a, b, c, alpha, before);
-  return batched<int64_t>(a, b, c, alpha, before);
-}
-
-}  // namespace
 }  // namespace mt
-
-// out = self @ mat2, for matrices or for equally long batches of matrices
-MT_EXPORT int mt_matmul(const mt_tensor* self, const mt_tensor* mat2, const mt_tensor* out) {
-  if (int status = mt::check(self, mat2, out)) return status;
-  return mt::accumulate(self, mat2, out, 1, nullptr);
-}
-
-// out = beta * self + alpha * mat1 @ mat2; self is broadcast, and not read where beta is 0
-MT_EXPORT int mt_addmm(const mt_tensor* self, const mt_tensor* mat1, const mt_tensor* mat2, const mt_tensor* out,
-                       double beta, double alpha) {
-  if (int status = mt::check(mat1, mat2, out)) return status;
-  if (!mt::holds_factor(out->dtype, beta) || !mt::holds_factor(out->dtype, alpha)) return MT_ERROR_OVERFLOW;
-  if (beta == 0) return mt::accumulate(mat1, mat2, out, alpha, nullptr);
-  mt::Broadcast before(self, out);
-  if (beta == 1 && before.is_readable(out)) return mt::accumulate(mat1, mat2, out, alpha, &before.tensor);
-  if (beta != 1 || self != out)
-    if (int status = beta == 1 ? mt_copy(self, out) : mt_mul_scalar(self, beta, out)) return status;
-  return mt::accumulate(mat1, mat2, out, alpha, out);
-}

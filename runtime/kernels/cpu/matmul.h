@@ -50,6 +50,12 @@ void begin(const Size& size, const Matrix<T>& c, const Before<T>& before) {
   }
 }
 
+constexpr int64_t kSmallProduct = 16 * 16 * 16;     // multiplications below which packing costs more than it saves
+constexpr int64_t kThreadedProduct = 1 << 20;      // multiplications that are worth threads
+
+// Which numbers float operands hold: any, or only such as bfloat16 has, two of which are multiplied at once where the processor does so.
+enum class Numbers { kAny, kBFloat16 };
+
 // Memory for packed operands, in which no vector lies in two lines of the cache.
 template <class T>
 struct Panels {
@@ -80,8 +86,8 @@ template <class T>
 class Packed {
  public:
   Packed() = default;
-  Packed(const Matrix<const T>& a, int64_t rows, int64_t depth);
-  Packed(const Rows<T>& a, int64_t rows, int64_t depth, int64_t from = 0);
+  Packed(const Matrix<const T>& a, int64_t rows, int64_t depth, Numbers numbers = Numbers::kAny);
+  Packed(const Rows<T>& a, int64_t rows, int64_t depth, Numbers numbers = Numbers::kAny, int64_t from = 0);
   const T* data() const { return memory_.data.get(); }
 
  private:
@@ -89,13 +95,13 @@ class Packed {
 };
 
 // c = a @ b, or c += a @ b where it is not `fresh`, for float and double. What is not packed is packed as it is needed, which is for products
-// of few rows, or of up to kFewColumns. Defined in matmul.cpp.
+// of few rows, or of up to kFewColumns. What is packed was so for the same numbers. Defined in matmul.cpp.
 template <class T>
-int product_of(const Size& size, const Packed<T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh);
+int product_of(const Size& size, const Packed<T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh, Numbers numbers = Numbers::kAny);
 template <class T>
-int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh);
+int product_of(const Size& size, const Matrix<const T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh, Numbers numbers = Numbers::kAny);
 template <class T>
-int product_of(const Size& size, const Rows<T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh);
+int product_of(const Size& size, const Rows<T>& a, const Operand<T>& b, const Matrix<T>& c, bool fresh, Numbers numbers = Numbers::kAny);
 
 // Whether the processor multiplies pairs of bfloat16 numbers. Defined in matmul.cpp.
 bool multiplies_pairs();
@@ -117,7 +123,7 @@ void panel_product(const Size& size, const T* a, const T* b, int64_t most, const
 // c += a @ b, for float and double: an element's sum has the same order whichever part of the result it is computed in, which
 // that of `product` has not, whose order for small results is another. Defined in matmul.cpp.
 template <class T>
-int blocked_product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c);
+int blocked_product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, Numbers numbers = Numbers::kAny);
 
 // Whether one operand is a single line, and the other's lines are contiguous: each element of it is met once, so that to pack it would take
 // longer than the product.
@@ -131,7 +137,8 @@ int line_product(const Size& size, const Matrix<const S>& a, const Matrix<const 
 
 // c = before + alpha * a @ b with c of contiguous rows, for float, double and int64_t. Defined in matmul.cpp.
 template <class T>
-int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha, const Before<T>& before);
+int product(const Size& size, const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c, double alpha, const Before<T>& before,
+            Numbers numbers = Numbers::kAny);
 
 // The same of bfloat16 numbers, where the processor `multiplies_pairs` or it `is_one_line`. Defined in matmul_bfloat16.cpp.
 int product(const Size& size, const Matrix<const BFloat16>& a, const Matrix<const BFloat16>& b, const Matrix<float>& c, double alpha,

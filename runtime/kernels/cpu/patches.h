@@ -17,6 +17,7 @@ struct Geometry {
   int64_t batch, groups, channels, filters;  // channels and filters of a group
   int64_t size[3], kernel[3], out[3];        // depth, height, width: of input, filters and output
   int64_t stride[3], padding[3], dilation[3];
+  Numbers numbers;  // of all operands
 
   int64_t plane() const { return size[0] * size[1] * size[2]; }
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }

@@ -39,7 +39,8 @@ __all__ = [
     "thnn_conv2d",
 ]
 
-_F32, _F64, _I64, _BOOL = (_core.dtypes[name] for name in ("float32", "float64", "int64", "bool"))
+_F32, _I64, _BOOL = (_core.dtypes[name] for name in ("float32", "int64", "bool"))
+_FLOATING = [_core.dtypes[name] for name in ("float64", "float32", "bfloat16", "float16")]
 _OUTPUT, _INPUT_GRADIENT, _WEIGHT_GRADIENT = range(3)
 Numbers = Sequence[int]
 
@@ -203,10 +204,10 @@ def _check_bias(bias: Tensor | None, filters: int, weight: Tensor) -> None:
 
 
 def _computed(tensor: Tensor) -> Tensor:
-    """The tensor as C++ takes it: contiguous, in float32, float64 or int64."""
+    """The tensor as C++ takes it: contiguous, in float64, float32, one of the halves, or int64."""
     dtype = tensor.dtype
-    wide = dtype if dtype is _F64 else _F32 if tensor.is_floating_point() else _I64
-    plain: Tensor = tensor.to(wide).contiguous()
+    known = dtype if dtype in _FLOATING else _F32 if tensor.is_floating_point() else _I64
+    plain: Tensor = tensor.to(known).contiguous()
     return plain
 
 
