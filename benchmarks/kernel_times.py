@@ -1,8 +1,9 @@
 """CPU kernels against PyTorch's: 80 calls at the sizes of models, some processes a side, pinned to the same cores.
 
 ``python -m benchmarks.kernel_times [TEXT] [--threads N]`` prints a line a pair, of those whose name has the text in it:
-microseconds of either, their ratio, and the geometric mean below. Data are the same numbers on both sides. With
-``--peak MODULE``, ``torch`` or ``mindtorch_v2``, it prints the most memory that the calls need with that module alone.
+microseconds of either, their ratio, and the geometric mean below. Data are the same numbers on both sides, of float32
+or of ``--dtype``. With ``--peak MODULE``, ``torch`` or ``mindtorch_v2``, it prints the most memory that the calls need
+with that module alone.
 """
 
 from __future__ import annotations
@@ -241,7 +242,7 @@ def _timed(call: Call, count: int, clock: Clock) -> float:
     return (clock() - started) / count / 1e9
 
 
-def serve(module: str, threads: int) -> None:
+def serve(module: str, threads: int, dtype: str) -> None:
     """The child process of a side: answers each pair's name with the seconds of a call, in a turn of many calls.
 
     With one thread the seconds are the processor's, in which nothing else that runs on the machine has a part (they are
@@ -249,6 +250,7 @@ def serve(module: str, threads: int) -> None:
     """
     torch = importlib.import_module(module)
     torch.set_num_threads(threads)
+    torch.set_default_dtype(getattr(torch, dtype))
     clock = time.process_time_ns if threads == 1 else time.perf_counter_ns
     pairs = {pair.name: pair for pair in PAIRS}
     ready: tuple[str, Call, int] | None = None
@@ -267,13 +269,13 @@ def serve(module: str, threads: int) -> None:
         print(_timed(*ready[1:], clock), flush=True)
 
 
-def compare(threads: int, pairs: Iterable[Pair]) -> Iterator[tuple[str, float, float]]:
+def compare(threads: int, pairs: Iterable[Pair], dtype: str = "float32") -> Iterator[tuple[str, float, float]]:
     """Measures pairs with some number of threads: seconds of a call on both sides, of the turn of the median ratio.
 
     A side has some processes, all on the same cores. Where a process's memory lies decides how much of it a cache
     holds, for as long as it lives: by twice, for calls whose data just fit.
     """
-    arguments = ("benchmarks.kernel_times", "--threads", str(threads), "--serve")
+    arguments = ("benchmarks.kernel_times", "--threads", str(threads), "--dtype", dtype, "--serve")
     with contextlib.ExitStack() as stack:
         sides = [
             [stack.enter_context(Contestant(*arguments, module, cores=threads)) for module in ("mindtorch_v2", "torch")]
@@ -339,13 +341,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kernel_times", description=__doc__.split("\n")[0])
     parser.add_argument("text", nargs="?", default="", help="the pairs whose names contain this")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16", "float64"), default="float32")
     parser.add_argument("--write", action="store_true", help="all of it, one thread and two, into docs/benchmarks.md")
     parser.add_argument("--plain", action="store_true", help="seconds, with tabs between, for programs")
     parser.add_argument("--peak", metavar="MODULE", help="MiB that the pairs need at most with this module")
     parser.add_argument("--serve", metavar="MODULE", help="answer names of pairs with seconds of this module's calls")
     options = parser.parse_args()
     if options.serve:
-        serve(options.serve, options.threads)
+        serve(options.serve, options.threads, options.dtype)
         return
     if options.write:
         write_results("Kernels of the CPU", TEXT, results(), REPORT)
@@ -355,7 +358,7 @@ def main() -> None:
         print(f"{peak(options.peak, pairs):.1f}")
         return
     ratios = []
-    for name, ours, peer in compare(options.threads, pairs):
+    for name, ours, peer in compare(options.threads, pairs, options.dtype):
         ratios.append(ours / peer)
         line = (
             f"{name}\t{ours}\t{peer}"

@@ -22,26 +22,56 @@ Matrix<T> matrix_of(const mt_tensor* t, int64_t batch = 0) {
   return {static_cast<T*>(t->data) + (d ? batch * t->strides[0] : 0), t->strides[d], t->strides[d + 1]};
 }
 
-// Whether products of bfloat16 matrices are computed from them as they are.
-bool takes_bfloat16(const mt_tensor* a, const mt_tensor* b) {
-  if (a->dtype != MT_BF16 || b->dtype != MT_BF16) return false;
+// Products of a batch that are worth a thread.
+int64_t items_grain(const Size& size) { return std::max<int64_t>(1, kThreadedProduct / std::max<int64_t>(1, size.m * size.n * size.k)); }
+
+// Whether the product of bfloat16 matrices is computed from them as they are.
+bool takes_bfloat16(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c) {
+  if (a->dtype != MT_BF16 || b->dtype != MT_BF16 || c->dtype != MT_BF16) return false;
   const Size size = size_of(a, b);
   return size.m * size.n * size.k > kSmallProduct && (multiplies_pairs() || is_one_line(size, matrix_of<const BFloat16>(a), matrix_of<const BFloat16>(b)));
 }
 
-// Of operands with elements of S, and a result with those of T.
-template <class T, class S = T>
+template <class T>
 int batched(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, double alpha, const mt_tensor* before) {
   const int64_t batches = a->ndim == 3 ? a->shape[0] : 1;
   const Size size = size_of(a, b);
-  const int64_t grain = std::max<int64_t>(1, kThreadedProduct / std::max<int64_t>(1, size.m * size.n * size.k));
-  return parallel(batches, grain, [&](int64_t first, int64_t last) -> int {
+  return parallel(batches, items_grain(size), [&](int64_t first, int64_t last) -> int {
     for (int64_t i = first; i < last; ++i) {
-      const auto ma = matrix_of<const S>(a, i), mb = matrix_of<const S>(b, i);
-      const auto mc = matrix_of<T>(c, i);
       Before<T> old;
       if (before != nullptr) old = Before<T>::of(matrix_of<T>(before, i));
-      if (int status = product(size, ma, mb, mc, alpha, old)) return status;
+      if (int status = product(size, matrix_of<const T>(a, i), matrix_of<const T>(b, i), matrix_of<T>(c, i), alpha, old)) return status;
+    }
+    return MT_OK;
+  });
+}
+
+// The same of bfloat16: each product is one of float32, which is rounded once it is whole.
+int batched_bfloat16(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, double alpha, const mt_tensor* before) {
+  static const CastFn widen = cast_fn(MT_F32, MT_BF16), round = cast_fn(MT_BF16, MT_F32);
+  const int64_t batches = a->ndim == 3 ? a->shape[0] : 1;
+  const Size size = size_of(a, b);
+  const auto each_row = [&](int64_t rows, auto&& convert) {
+    parallel(rows, rows_grain(size.n), [&](int64_t row, int64_t end) -> int {
+      for (; row < end; ++row) convert(row);
+      return MT_OK;
+    });
+  };
+  return parallel(batches, items_grain(size), [&](int64_t first, int64_t last) -> int {
+    const Panels<float> memory((before == nullptr ? 1 : 2) * size.m * size.n);
+    if (!memory.data) return MT_ERROR_MEMORY;
+    const Matrix<float> wide{memory.data.get(), size.n, 1};
+    for (int64_t i = first; i < last; ++i) {
+      Before<float> old;
+      if (before != nullptr) {
+        const auto given = matrix_of<BFloat16>(before, i);
+        float* const to = wide.data + size.m * size.n;
+        each_row(given.row == 0 ? 1 : size.m, [&](int64_t row) { widen(to + row * size.n, 1, &given.at(row, 0), given.column, size.n); });
+        old = {to, given.row == 0 ? 0 : size.n};
+      }
+      if (int status = product(size, matrix_of<const BFloat16>(a, i), matrix_of<const BFloat16>(b, i), wide, alpha, old)) return status;
+      const auto result = matrix_of<BFloat16>(c, i);
+      each_row(size.m, [&](int64_t row) { round(&result.at(row, 0), result.column, wide.data + row * size.n, 1, size.n); });
     }
     return MT_OK;
   });
@@ -90,14 +120,14 @@ int check(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c) {
 int accumulate(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, double alpha, const mt_tensor* before) {
   const int32_t dtype = compute_dtype(c->dtype);
   if (c->dtype == MT_BOOL || dtype < 0 || is_complex(a->dtype) || is_complex(b->dtype)) return MT_ERROR_DTYPE;
-  const bool narrow = dtype == MT_F32 && takes_bfloat16(a, b);
-  if (a->dtype != dtype && !narrow) {
+  if (takes_bfloat16(a, b, c)) return batched_bfloat16(a, b, c, alpha, before);
+  if (a->dtype != dtype) {
     Temporary t(a, dtype);
     if (!t.memory) return MT_ERROR_MEMORY;
     if (int status = mt_copy(a, &t.tensor)) return status;
     return accumulate(&t.tensor, b, c, alpha, before);
   }
-  if (b->dtype != dtype && !narrow) {
+  if (b->dtype != dtype) {
     Temporary t(b, dtype);
     if (!t.memory) return MT_ERROR_MEMORY;
     if (int status = mt_copy(b, &t.tensor)) return status;
@@ -112,7 +142,6 @@ int accumulate(const mt_tensor* a, const mt_tensor* b, const mt_tensor* c, doubl
     return mt_copy(&t.tensor, c);
   }
   if (numel(c) == 0) return MT_OK;
-  if (narrow) return batched<float, BFloat16>(a, b, c, alpha, before);
   if (dtype == MT_F32) return batched<float>(a, b, c, alpha, before);
   if (dtype == MT_F64) return batched<double>(a, b, c, alpha, before);
   return batched<int64_t>(a, b, c, alpha, before);

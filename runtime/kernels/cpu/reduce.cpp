@@ -102,6 +102,8 @@ int reduce(const mt_tensor* self, const mt_tensor* out, uint64_t mask, int32_t d
   }
   switch (dtype) {
     case MT_F32:
+      if constexpr (!Op<float>::kPositions)
+        if (self->dtype == MT_BF16) return reduce_as<Op<float>, BFloat16>(self, out, kept, reduced);
       return reduce_as<Op<float>, float>(self, out, kept, reduced);
     case MT_F64:
       return reduce_as<Op<double>, double>(self, out, kept, reduced);

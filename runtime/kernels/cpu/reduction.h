@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "numbers.h"
 #include "tensor.h"
 #include "threads.h"
 
@@ -175,9 +176,9 @@ MT_INLINE void step_lanes(typename Op::Acc* totals, const T* v, int64_t& i, int6
   for (int l = 0; l < Lanes; ++l) lanes[l] = Op::init();
   for (; i + Lanes <= n; i += Lanes) {
     if constexpr (kApart > 0) {
-      for (int l = 0; l < kApart; ++l) lanes[l] += Op::term(v[i + l]) + Op::term(v[i + l + kApart]);
+      for (int l = 0; l < kApart; ++l) lanes[l] += Op::term(number(v[i + l])) + Op::term(number(v[i + l + kApart]));
     } else {
-      for (int l = 0; l < Lanes; ++l) Op::step(lanes[l], v[i + l], first + i + l);
+      for (int l = 0; l < Lanes; ++l) Op::step(lanes[l], number(v[i + l]), first + i + l);
     }
   }
   for (int step = Lanes / 2; step >= Width; step /= 2)
@@ -195,7 +196,7 @@ struct RunLoop {
     int64_t i = 0;
     if (n >= kLanes) step_lanes<Op, T, kLanes>(&total, v, i, n, first);
     if (n - i >= kFewLanes) step_lanes<Op, T, kFewLanes>(&total, v, i, n, first);
-    for (; i < n; ++i) Op::step(total, v[i], first + i);
+    for (; i < n; ++i) Op::step(total, number(v[i]), first + i);
     *static_cast<Acc*>(acc) = total;
     return MT_OK;
   }
@@ -262,16 +263,16 @@ struct RowsLoop {
       for (int64_t i = 0; i < n; ++i) {
         Acc one = a[i];
         if constexpr (kAddsFloats<Op>) {
-          for (int r = 0; r < kRows; r += 2) one += Op::term(v[r * apart + i]) + Op::term(v[(r + 1) * apart + i]);
+          for (int r = 0; r < kRows; r += 2) one += Op::term(number(v[r * apart + i])) + Op::term(number(v[(r + 1) * apart + i]));
         } else {
-          for (int r = 0; r < kRows; ++r) Op::step(one, v[r * apart + i], position + r);
+          for (int r = 0; r < kRows; ++r) Op::step(one, number(v[r * apart + i]), position + r);
         }
         a[i] = one;
       }
     }
     for (; count > 0; --count, ++position, v += apart) {
 #pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) Op::step(a[i], v[i], position);
+      for (int64_t i = 0; i < n; ++i) Op::step(a[i], number(v[i]), position);
     }
     return MT_OK;
   }
@@ -290,6 +291,7 @@ struct RowsLoop<Mean<std::complex<float>>, std::complex<float>> : PartsRowsLoop 
 template <class R>
 constexpr int32_t dtype_of() {
   if (std::is_same_v<R, bool>) return MT_BOOL;
+  if (std::is_same_v<R, BFloat16>) return MT_BF16;
   if (std::is_same_v<R, int64_t>) return MT_I64;
   if (std::is_same_v<R, uint8_t>) return MT_U8;
   if (std::is_same_v<R, int8_t>) return MT_I8;
