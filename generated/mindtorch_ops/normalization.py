@@ -121,7 +121,6 @@ def _native_layer_norm_default(op, input, normalized_shape, weight, bias, eps):
     )
     if (
         input.is_contiguous()
-        and any_of(input.dtype == torch.float32, input.dtype == torch.float64)
         and input.numel() > 0
         and (weight is None or weight.is_contiguous())
         and (bias is None or bias.is_contiguous())

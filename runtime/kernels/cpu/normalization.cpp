@@ -2,6 +2,8 @@
 // mean and a variance each, which batches and groups are made of. All memory is contiguous, of float or double; sums are double.
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <new>
 
 #include "tensor.h"
 #include "threads.h"
@@ -268,6 +270,34 @@ int run(int32_t dtype, const Work& work) {
   return dtype == MT_F64 ? run_as<Body, double>(work) : int(MT_ERROR_DTYPE);
 }
 
+// Rows of halves, one by one in float32; the parameters and statistics are of `parameters`.
+int normalize_halves(int32_t dtype, int32_t parameters, const Rows& r) {
+  static const auto fn = PerIsa<NormalizeRows<float>, const Rows*>::pick();
+  const CastFn widen = cast_fn(MT_F32, dtype), round = cast_fn(dtype, MT_F32), keep = cast_fn(parameters, MT_F32);
+  const int64_t n = r.n, size = item_size(dtype), kept = item_size(parameters);
+  std::unique_ptr<float[]> wide(new (std::nothrow) float[size_t(2 * n)]);
+  if (!wide) return MT_ERROR_MEMORY;
+  float *const weight = r.weight == nullptr ? nullptr : wide.get(), *const bias = r.bias == nullptr ? nullptr : wide.get() + n;
+  if (weight != nullptr) cast_fn(MT_F32, parameters)(weight, 1, r.weight, 1, n);
+  if (bias != nullptr) cast_fn(MT_F32, parameters)(bias, 1, r.bias, 1, n);
+  return parallel(r.rows, rows_grain(n, 2), [&](int64_t first, int64_t last) -> int {
+    std::unique_ptr<float[]> line(new (std::nothrow) float[size_t(n)]);
+    if (!line) return MT_ERROR_MEMORY;
+    Pace pace;
+    for (; first < last; ++first) {
+      float mean = 0, rstd = 0;
+      const Rows one{line.get(), nullptr, weight, bias, line.get(), r.mean == nullptr ? nullptr : &mean, &rstd, nullptr, nullptr, 1, n, r.eps, r.centered};
+      widen(line.get(), 1, moved(r.x, first * n, size), 1, n);
+      if (int status = fn(&one)) return status;
+      round(moved(r.out, first * n, size), 1, line.get(), 1, n);
+      if (r.mean != nullptr) keep(moved(r.mean, first, kept), 1, &mean, 1, 1);
+      keep(moved(r.rstd, first, kept), 1, &rstd, 1, 1);
+      if (pace.stops(n)) return MT_ERROR_INTERRUPTED;
+    }
+    return MT_OK;
+  });
+}
+
 template <class T>
 int parameter_gradients(const Rows& r) {
   static const auto fn = PerIsa<ParameterGradients<T>, const Rows*, int64_t, int64_t>::pick();
@@ -286,14 +316,15 @@ bool is_matrix(const mt_tensor* t) { return t->ndim == 2 && is_contiguous(t); }
 }  // namespace mt
 
 // out = (x - mean) * rstd * weight + bias for each row; without `mean` by the root of the mean square alone.
-// x has any shape; there are as many rows as `rstd` has elements.
+// x has any shape; there are as many rows as `rstd` has elements. Parameters and statistics are of its dtype, or of float32 where x is of halves.
 MT_EXPORT int mt_normalize_rows(const mt_tensor* x, void* weight, void* bias, void* out, void* mean, const mt_tensor* rstd, double eps) {
   const int64_t count = mt::numel(rstd);
   if (!mt::is_contiguous(x) || !mt::is_contiguous(rstd) || count < 1) return MT_ERROR_SHAPE;
-  if (rstd->dtype != x->dtype) return MT_ERROR_DTYPE;
+  const bool halves = x->dtype == MT_F16 || x->dtype == MT_BF16;
+  if (rstd->dtype != x->dtype && !(halves && rstd->dtype == MT_F32)) return MT_ERROR_DTYPE;
   mt::Rows rows{x->data, nullptr, weight,  bias,  out, mean, rstd->data, nullptr, nullptr, count, mt::numel(x) / count,
                 eps,     mean != nullptr};
-  return mt::run<mt::NormalizeRows>(x->dtype, rows);
+  return halves ? mt::normalize_halves(x->dtype, rstd->dtype, rows) : mt::run<mt::NormalizeRows>(x->dtype, rows);
 }
 
 // The gradients of `mt_normalize_rows`; any of the outputs may be null.
