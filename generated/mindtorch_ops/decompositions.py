@@ -311,10 +311,15 @@ def _geqrf_a(op):
     op.not_implemented()
 
 
-@_lib.operator("linalg_householder_product(Tensor input, Tensor tau) -> Tensor")
+@_lib.operator("linalg_householder_product(Tensor input, Tensor tau) -> Tensor", device_check="ExactSame")
 def _linalg_householder_product_default(op):
     """The first columns of a product of reflections."""
-    op.python("mindtorch_v2.kernels.spectra:householder_product", device="any")
+    op.python("mindtorch_v2.kernels.spectra:householder_product")
+    op.python("mindtorch_v2.kernels.spectra:householder_product_fake", device="Meta")
+    op.backward(
+        "mindtorch_v2.kernels.spectra:householder_product_backward",
+        setup_context="mindtorch_v2.kernels.spectra:householder_product_setup",
+    )
 
 
 @_lib.operator(
@@ -331,7 +336,7 @@ def _linalg_householder_product_out(op):
 @_lib.operator("orgqr(Tensor self, Tensor input2) -> Tensor", variants=("function", "method"))
 def _orgqr_default(op):
     """As `linalg_householder_product`."""
-    op.python("mindtorch_v2.kernels.spectra:householder_product", device="any")
+    op.python("mindtorch_v2.kernels.spectra:orgqr", device="any")
 
 
 @_lib.operator(

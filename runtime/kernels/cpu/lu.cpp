@@ -1,73 +1,16 @@
-// Factors of small matrices, L U with exchanged rows, and what follows from them: solutions and determinants. Large ones are LAPACK's.
-#include <algorithm>
-#include <cmath>
-#include <complex>
-#include <memory>
-#include <new>
+// Factors of matrices, L U with exchanged rows, and what follows from them: solutions and determinants. Large ones are LAPACK's.
 #include <utility>
 
-#include "tensor.h"
-#include "threads.h"
+#include "lapack.h"
 
 namespace mt {
 namespace {
 
-template <class T>
-struct RealOf {
-  using Type = T;
-};
-template <class R>
-struct RealOf<std::complex<R>> {
-  using Type = R;
-};
-template <class T>
-using Real = typename RealOf<T>::Type;
-template <class T>
-constexpr bool kIsComplex = !std::is_same_v<T, Real<T>>;
-
-template <class T>
-MT_INLINE T conjugate(T v) {
-  if constexpr (kIsComplex<T>) return std::conj(v);
-  return v;
-}
 // The size by which LAPACK chooses a pivot.
 template <class T>
 MT_INLINE Real<T> size_of(T v) {
   if constexpr (kIsComplex<T>) return std::fabs(v.real()) + std::fabs(v.imag());
   else return std::fabs(v);
-}
-// a -= b * c, without the care for infinity that complex products of the library take.
-template <class T>
-MT_INLINE void subtract_product(T& a, T b, T c) {
-  if constexpr (kIsComplex<T>) {
-    a = T(a.real() - (b.real() * c.real() - b.imag() * c.imag()), a.imag() - (b.real() * c.imag() + b.imag() * c.real()));
-  } else {
-    a -= b * c;
-  }
-}
-
-// A batch of matrices.
-template <class T>
-struct Matrices {
-  const mt_tensor* tensor;
-  int64_t rows, columns, down, right;
-
-  explicit Matrices(const mt_tensor* t)
-      : tensor(t), rows(t->shape[t->ndim - 2]), columns(t->shape[t->ndim - 1]), down(t->strides[t->ndim - 2]), right(t->strides[t->ndim - 1]) {}
-  T* at(int64_t item) const {
-    int64_t offset = 0;
-    for (int64_t d = tensor->ndim - 3; d >= 0; --d) {
-      offset += item % tensor->shape[d] * tensor->strides[d];
-      item /= tensor->shape[d];
-    }
-    return static_cast<T*>(tensor->data) + offset;
-  }
-};
-
-int64_t items_of(const mt_tensor* t) {
-  int64_t n = 1;
-  for (int64_t d = 0; d < t->ndim - 2; ++d) n *= t->shape[d];
-  return n;
 }
 
 // Rows before each other: returns the first column, from 1 on, in which nothing but 0 was left to divide by, else 0.
@@ -124,20 +67,29 @@ void solve(const T* lu, const int32_t* pivots, int64_t n, T* x, int64_t count, b
   }
 }
 
-int64_t grain(int64_t rows, int64_t columns, int64_t depth) { return rows_grain(rows * columns, depth); }
+int64_t grain(int64_t rows, int64_t columns, int64_t depth) { return rows_grain(rows * columns, std::max<int64_t>(depth, 1)); }
 
 template <class T>
-int factor_all(const mt_tensor* given, const mt_tensor* out, int32_t* pivots, int32_t* info) {
+int factor_all(int64_t getrf, const mt_tensor* given, const mt_tensor* out, int32_t* pivots, int32_t* info) {
   const Matrices<T> from(given);
   const int64_t rank = std::min(from.rows, from.columns), size = from.rows * from.columns;
+  int m = int(from.rows), n = int(from.columns);
+  const LapackThreads few(getrf == 0 ? nullptr : given);
   return parallel(items_of(given), grain(from.rows, from.columns, rank), [&](int64_t first, int64_t last) -> int {
+    const auto a = workspace<T>(getrf == 0 ? 0 : size);
+    if (!a) return MT_ERROR_MEMORY;
     Pace pace;
     for (; first < last; ++first) {
-      const T* in = from.at(first);
       T* to = static_cast<T*>(out->data) + first * size;
-      for (int64_t i = 0; i < from.rows; ++i)
-        for (int64_t j = 0; j < from.columns; ++j) to[i * from.columns + j] = in[i * from.down + j * from.right];
-      info[first] = factor(to, from.rows, from.columns, pivots + first * rank);
+      if (getrf != 0) {
+        from.by_columns(first, a.get(), from.rows);
+        lapack(getrf, &m, &n, a.get(), &m, pivots + first * rank, info + first);
+        for (int64_t i = 0; i < from.rows; ++i)
+          for (int64_t j = 0; j < from.columns; ++j) to[i * from.columns + j] = a[size_t(i + j * from.rows)];
+      } else {
+        from.by_rows(first, to);
+        info[first] = factor(to, from.rows, from.columns, pivots + first * rank);
+      }
       if (pace.stops(size * rank)) return MT_ERROR_INTERRUPTED;
     }
     return MT_OK;
@@ -145,24 +97,37 @@ int factor_all(const mt_tensor* given, const mt_tensor* out, int32_t* pivots, in
 }
 
 template <class T>
-int solve_all(const mt_tensor* lu, const int32_t* pivots, const mt_tensor* given, const mt_tensor* out, bool left, bool adjoint) {
-  const Matrices<T> right(given);
+int solve_all(int64_t getrs, const mt_tensor* lu, int32_t* pivots, const mt_tensor* given, const mt_tensor* out, bool left, bool adjoint) {
+  const Matrices<T> from(lu), right(given);
   const int64_t n = lu->shape[lu->ndim - 1], count = left ? right.columns : right.rows, size = n * count;
+  const bool turns = left ? adjoint : !adjoint;
+  char how = turns ? 'C' : 'N';
+  int rows = int(n), columns = int(count);
+  const LapackThreads few(getrs == 0 ? nullptr : lu);
   return parallel(items_of(lu), grain(n, count, n), [&](int64_t first, int64_t last) -> int {
-    std::unique_ptr<T[]> turned(left ? nullptr : new (std::nothrow) T[size_t(size)]);
-    if (!left && !turned) return MT_ERROR_MEMORY;
+    const auto own = workspace<T>(left && getrs == 0 ? 0 : size), a = workspace<T>(getrs == 0 ? 0 : n * n);
+    if (!own || !a) return MT_ERROR_MEMORY;
     Pace pace;
     for (; first < last; ++first) {
       const T* in = right.at(first);
       T* to = static_cast<T*>(out->data) + first * size;
-      T* x = left ? to : turned.get();  // X A = B is A^H X^H = B^H
+      T* x = left && getrs == 0 ? to : own.get();  // X A = B is A^H X^H = B^H
+      const int64_t down = getrs == 0 ? count : 1, along = getrs == 0 ? 1 : n;
       for (int64_t i = 0; i < n; ++i)
         for (int64_t j = 0; j < count; ++j)
-          x[i * count + j] = left ? in[i * right.down + j * right.right] : conjugate(in[j * right.down + i * right.right]);
-      solve(static_cast<const T*>(lu->data) + first * n * n, pivots + first * n, n, x, count, left ? adjoint : !adjoint);
-      if (!left)
-        for (int64_t i = 0; i < n; ++i)
-          for (int64_t j = 0; j < count; ++j) to[j * n + i] = conjugate(x[i * count + j]);
+          x[i * down + j * along] = left ? in[i * right.down + j * right.right] : conjugate(in[j * right.down + i * right.right]);
+      if (getrs != 0) {
+        from.by_columns(first, a.get(), n);
+        int status = 0;
+        lapack(getrs, &how, &rows, &columns, a.get(), &rows, pivots + first * n, x, &rows, &status);
+      } else {
+        solve(from.at(first), pivots + first * n, n, x, count, turns);
+      }
+      for (int64_t i = 0; x != to && i < n; ++i)
+        for (int64_t j = 0; j < count; ++j) {
+          const T v = x[i * down + j * along];
+          to[left ? i * count + j : j * n + i] = left ? v : conjugate(v);
+        }
       if (pace.stops(size * n)) return MT_ERROR_INTERRUPTED;
     }
     return MT_OK;
@@ -196,30 +161,6 @@ int determinants(const mt_tensor* lu, const int32_t* pivots, T* found, Real<T>* 
   return MT_OK;
 }
 
-// Whether a tensor is a contiguous batch of what has `trailing` dimensions, a batch of matrices' each.
-bool beside(const mt_tensor* matrices, const mt_tensor* t, int64_t trailing) {
-  if (t->ndim != matrices->ndim - 2 + trailing || !is_contiguous(t)) return false;
-  for (int64_t d = 0; d < matrices->ndim - 2; ++d)
-    if (t->shape[d] != matrices->shape[d]) return false;
-  return true;
-}
-
-template <class F>
-int by_dtype(int32_t dtype, F&& f) {
-  switch (dtype) {
-    case MT_F32:
-      return f(float());
-    case MT_F64:
-      return f(double());
-    case MT_C64:
-      return f(std::complex<float>());
-    case MT_C128:
-      return f(std::complex<double>());
-    default:
-      return MT_ERROR_DTYPE;
-  }
-}
-
 int determinants(const mt_tensor* lu, const mt_tensor* pivots, const mt_tensor* found, const mt_tensor* logs) {
   if (lu->ndim < 2 || !beside(lu, lu, 2) || !beside(lu, pivots, 1) || !beside(lu, found, 0)) return MT_ERROR_SHAPE;
   const int64_t n = lu->shape[lu->ndim - 1];
@@ -238,30 +179,33 @@ int determinants(const mt_tensor* lu, const mt_tensor* pivots, const mt_tensor* 
 }  // namespace mt
 
 // L and U of each matrix in one, with the row that each row was exchanged with, from 1 on, and the first 0 in U's diagonal. Outputs
-// are contiguous.
-MT_EXPORT int mt_lu(const mt_tensor* given, const mt_tensor* out, const mt_tensor* pivots, const mt_tensor* info) {
+// are contiguous. With the address of LAPACK's getrf it is what finds them: that of small ones is 0.
+MT_EXPORT int mt_lu(int64_t getrf, const mt_tensor* given, const mt_tensor* out, const mt_tensor* pivots, const mt_tensor* info) {
   if (given->ndim < 2 || !mt::same_shape(given, out) || !mt::is_contiguous(out)) return MT_ERROR_SHAPE;
   if (!mt::beside(given, pivots, 1) || !mt::beside(given, info, 0)) return MT_ERROR_SHAPE;
   const int64_t rank = std::min(given->shape[given->ndim - 2], given->shape[given->ndim - 1]);
-  if (pivots->shape[pivots->ndim - 1] != rank) return MT_ERROR_SHAPE;
+  if (pivots->shape[pivots->ndim - 1] != rank || !mt::fit_lapack(given->shape[given->ndim - 2], given->shape[given->ndim - 1])) return MT_ERROR_SHAPE;
   if (given->dtype != out->dtype || pivots->dtype != MT_I32 || info->dtype != MT_I32) return MT_ERROR_DTYPE;
   return mt::by_dtype(given->dtype, [&](auto like) {
-    return mt::factor_all<decltype(like)>(given, out, static_cast<int32_t*>(pivots->data), static_cast<int32_t*>(info->data));
+    return mt::factor_all<decltype(like)>(getrf, given, out, static_cast<int32_t*>(pivots->data), static_cast<int32_t*>(info->data));
   });
 }
 
-// X with A X = B, or X A = B, of what `mt_lu` made of A; or with A^H. All but B are contiguous; the batches are the same.
-MT_EXPORT int mt_lu_solve(const mt_tensor* lu, const mt_tensor* pivots, const mt_tensor* given, const mt_tensor* out, int64_t left, int64_t adjoint) {
+// X with A X = B, or X A = B, of what `mt_lu` made of A; or with A^H. All but B are contiguous; the batches are the same. With the
+// address of LAPACK's getrs it is what solves them: that of small ones is 0.
+MT_EXPORT int mt_lu_solve(int64_t getrs, const mt_tensor* lu, const mt_tensor* pivots, const mt_tensor* given, const mt_tensor* out, int64_t left,
+                          int64_t adjoint) {
   if (lu->ndim < 2 || !mt::beside(lu, lu, 2) || !mt::beside(lu, pivots, 1) || !mt::beside(lu, out, 2)) return MT_ERROR_SHAPE;
   const int64_t n = lu->shape[lu->ndim - 1];
   if (lu->shape[lu->ndim - 2] != n || pivots->shape[pivots->ndim - 1] != n || !mt::same_shape(given, out)) return MT_ERROR_SHAPE;
   if (given->shape[given->ndim - (left ? 2 : 1)] != n) return MT_ERROR_SHAPE;
   if (lu->dtype != given->dtype || lu->dtype != out->dtype || pivots->dtype != MT_I32) return MT_ERROR_DTYPE;
-  const int32_t* exchanged = static_cast<const int32_t*>(pivots->data);
+  if (!mt::fit_lapack(n, given->shape[given->ndim - (left ? 1 : 2)])) return MT_ERROR_SHAPE;
+  int32_t* exchanged = static_cast<int32_t*>(pivots->data);
   for (int64_t i = 0; i < mt::numel(pivots); ++i)
     if (exchanged[i] < 1 || exchanged[i] > n) return MT_ERROR_INDEX;
   return mt::by_dtype(lu->dtype, [&](auto like) {
-    return mt::solve_all<decltype(like)>(lu, exchanged, given, out, left != 0, adjoint != 0);
+    return mt::solve_all<decltype(like)>(getrs, lu, exchanged, given, out, left != 0, adjoint != 0);
   });
 }
 

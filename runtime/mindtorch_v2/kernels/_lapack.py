@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable, Sequence
+import importlib.util
+from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
 from .._core import Tensor, dtype
 from .._ops import ops
 from ..errors import LinAlgError
-from ._arrays import as_array, as_tensor, scipy
+from ._arrays import as_array, scipy
+from ._native import native
 
 __all__ = [
+    "address",
     "adjoint",
-    "batched",
     "check_floating",
     "check_info",
     "check_matrices",
     "check_square",
     "empty",
-    "function",
+    "has_lapack",
+    "of_exchanges",
     "real_dtype",
     "reduced_to",
     "tied",
@@ -29,6 +31,9 @@ __all__ = [
 
 _DTYPES = _core.dtypes
 _I32 = _DTYPES["int32"]
+_LETTERS = dict(zip((_DTYPES[n] for n in ("float32", "float64", "complex64", "complex128")), "sdcz", strict=True))
+_OF_COMPLEX = {"syevd": "heevd", "orgqr": "ungqr"}
+_NO_INDEX = 4  # MT_ERROR_INDEX
 _REAL = {_DTYPES["complex64"]: _DTYPES["float32"], _DTYPES["complex128"]: _DTYPES["float64"]}
 
 
@@ -75,52 +80,55 @@ def check_info(name: str, info: Tensor, reason: str) -> None:
 
 
 # ---------------------------------------------------------------- calls
-def function(name: str, array: Any) -> Any:
-    """SciPy's wrapper of a function of LAPACK or BLAS, for an array's dtype."""
-    return _function_for(name, array.dtype)
+@functools.cache
+def has_lapack() -> bool:
+    """Whether there are addresses: whether SciPy is installed."""
+    return importlib.util.find_spec("scipy") is not None
 
 
 @functools.cache
-def _function_for(name: str, kind: Any) -> Any:
-    linalg = scipy("linalg")
-    find = linalg.get_blas_funcs if name == "trsm" else linalg.get_lapack_funcs
-    return find(name, dtype=kind)
+def _libraries() -> tuple[Any, Any]:
+    """SciPy's modules of addresses in BLAS and LAPACK; of OpenBLAS C++ learns how it counts threads."""
+    import ctypes
+
+    scipy("linalg")  # or why it is missing
+    from scipy.linalg import cython_blas, cython_lapack  # type: ignore[import-untyped,unused-ignore]
+
+    behind = ctypes.CDLL(cython_lapack.__file__)
+    for prefix in ("scipy_openblas", "openblas"):
+        get, put = (getattr(behind, f"{prefix}_{verb}_num_threads", None) for verb in ("get", "set"))
+        if get is not None and put is not None:
+            where = [ctypes.cast(function, ctypes.c_void_p).value for function in (get, put)]
+            native("mt_lapack_threads", "i64", "i64")(*where)
+            break
+    return cython_blas, cython_lapack
+
+
+@functools.cache
+def address(name: str, kind: dtype) -> int:
+    """The address of a function of LAPACK or BLAS (``trsm``) for a dtype, whose numbers are C's ``int``."""
+    import ctypes
+
+    library = _libraries()[name != "trsm"]
+    letter = _LETTERS[kind]
+    capsule = library.__pyx_capi__[letter + (_OF_COMPLEX.get(name, name) if letter in "cz" else name)]
+    signature, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    signature.restype, signature.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    declared = signature(capsule)
+    if b"int *" not in declared:
+        raise ImportError(f"SciPy's {name} counts by other integers than int: {declared.decode()}")
+    return int(pointer(capsule, declared))
+
+
+def of_exchanges(failure: _core.KernelError, reason: str) -> Exception:
+    """What to raise for what a kernel said that was given exchanges of rows: the reason, where these are none."""
+    return RuntimeError(reason) if failure.status == _NO_INDEX else failure
 
 
 def empty(shape: Sequence[int], target: dtype, like: Tensor) -> Tensor:
     """A tensor on the device of another."""
     return _core.alloc(tuple(shape), target, like.device)
-
-
-def batched(
-    call: Callable[..., Sequence[Any]],
-    inputs: Sequence[Tensor],
-    ranks: Sequence[int],
-    outputs: Sequence[tuple[Any, dtype]],
-) -> list[Tensor]:
-    """``call`` of each item of a batch, whose results have the shapes and dtypes of ``outputs``.
-
-    Of each input the last of its dimensions, as many as ``ranks`` says, are one item; those before are the same of all.
-    """
-    import numpy as np
-
-    arrays = [as_array(tensor) for tensor in inputs]
-    if all(array.ndim == rank for array, rank in zip(arrays, ranks, strict=True)):  # one item, no batch
-        return [as_tensor(item, target, shape) for item, (shape, target) in zip(call(*arrays), outputs, strict=True)]
-    batch = arrays[0].shape[: arrays[0].ndim - ranks[0]]
-    count = math.prod(batch)
-    flat = [
-        array.reshape((count, *array.shape[array.ndim - rank :])) for array, rank in zip(arrays, ranks, strict=True)
-    ]
-    names = [str(target).removeprefix("torch.") for _, target in outputs]
-    made = [np.zeros((count, *shape), name) for (shape, _), name in zip(outputs, names, strict=True)]
-    for at in range(count):
-        for result, item in zip(made, call(*(array[at] for array in flat)), strict=True):
-            result[at] = item
-    return [
-        as_tensor(result.reshape((*batch, *shape)), target)
-        for result, (shape, target) in zip(made, outputs, strict=True)
-    ]
 
 
 # ---------------------------------------------------------------- gradients

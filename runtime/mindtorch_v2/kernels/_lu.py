@@ -1,22 +1,26 @@
-"""Factors of small matrices, and what follows from them, in C++: LAPACK's own start costs far more than these take."""
+"""Factors of matrices, and what follows from them, in C++; of large ones by LAPACK, whose start costs too much else."""
 
 # ruff: noqa: N803 - PyTorch's names of arguments
 from __future__ import annotations
 
 from .. import _core
 from .._core import Tensor
-from ._lapack import real_dtype
+from ._lapack import address, real_dtype
 from ._native import native
 
-__all__ = ["determinants", "factors", "is_small", "logarithms", "solved"]
+__all__ = ["determinants", "factors", "is_small", "logarithms", "solved", "unpacked"]
 
 _I32 = _core.dtypes["int32"]
 _LARGEST = 64  # rows and columns: beyond, LAPACK is as fast or faster
 
 
 def is_small(*matrices: Tensor) -> bool:
-    """Whether all are batches of matrices, of one at least, that are computed with here."""
-    return all(m.numel() and max(m.shape[-2:]) <= _LARGEST for m in matrices)
+    """Whether all are batches of matrices, of one at least, that are computed with here: LAPACK's are others."""
+    for matrix in matrices:
+        shape = matrix.shape
+        if shape[-1] > _LARGEST or shape[-2] > _LARGEST or not matrix.numel():
+            return False
+    return True
 
 
 def factors(A: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -25,15 +29,27 @@ def factors(A: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     both = _core.alloc(shape, A.dtype, device)
     pivots = _core.alloc((*shape[:-2], min(shape[-2:])), _I32, device)
     info = _core.alloc(shape[:-2], _I32, device)
-    native("mt_lu", "desc", "desc", "desc", "desc")(A, both, pivots, info)
+    if not A.numel():
+        info.zero_()
+        return both, pivots, info
+    getrf = 0 if is_small(A) else address("getrf", A.dtype)
+    native("mt_lu", "i64", "desc", "desc", "desc", "desc")(getrf, A, both, pivots, info)
     return both, pivots, info
 
 
 def solved(both: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: bool = False) -> Tensor:
     """X with A X = B, of the factors of A; or with A^H, or X A = B. All are batches of the same shape."""
     found = _core.alloc(B.shape, B.dtype, B.device)
-    native("mt_lu_solve", "desc", "desc", "desc", "desc", "i64", "i64")(both, pivots, B, found, left, adjoint)
+    getrs = 0 if is_small(both, B) else address("getrs", B.dtype)
+    native("mt_lu_solve", "i64", "desc", "desc", "desc", "desc", "i64", "i64")(
+        getrs, both, pivots, B, found, left, adjoint
+    )
     return found
+
+
+def unpacked(both: Tensor, pivots: Tensor, P: Tensor, L: Tensor, U: Tensor) -> None:
+    """P, L and U, of factors, into contiguous tensors; P, or L and U, have one dimension where they are not wanted."""
+    native("mt_lu_unpack", "desc", "desc", "desc", "desc", "desc")(both, pivots, P, L, U)
 
 
 def determinants(both: Tensor, pivots: Tensor) -> Tensor:

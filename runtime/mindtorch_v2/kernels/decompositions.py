@@ -3,29 +3,28 @@
 Gradients are composed of operators, and so have gradients themselves.
 """
 
-# ruff: noqa: N803 - PyTorch's names of arguments
+# ruff: noqa: N803, N806 - PyTorch's names of arguments
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
 from ..errors import LinAlgError
-from ._arrays import as_array, as_tensor
 from ._lapack import (
+    address,
     adjoint,
-    batched,
     check_floating,
     check_info,
     check_matrices,
     check_square,
     empty,
-    function,
+    of_exchanges,
     reduced_to,
 )
-from ._lu import factors, is_small
+from ._lu import factors, unpacked
+from ._native import native
 
 _DTYPES = _core.dtypes
 _I32, _I64 = _DTYPES["int32"], _DTYPES["int64"]
@@ -40,14 +39,12 @@ def cholesky_ex(self: Tensor, *, upper: bool = False, check_errors: bool = False
     """L, or U, with self = L L^H = U^H U; and for each matrix the first minor that is not positive, or 0."""
     check_square("linalg.cholesky_ex", self)
     check_floating("linalg.cholesky_ex", self)
-    size = self.shape[-1]
-
-    def call(matrix: Any) -> Sequence[Any]:
-        if not size:
-            return matrix, 0
-        return function("potrf", matrix)(matrix, lower=not upper, clean=1)  # type: ignore[no-any-return]
-
-    factor, info = batched(call, [self], [2], [((size, size), self.dtype), ((), _I32)])
+    shape, kind, device = self.shape, self.dtype, self.device
+    factor, info = _core.alloc(shape, kind, device), _core.alloc(shape[:-2], _I32, device)
+    if factor.numel():
+        native("mt_cholesky", "i64", "desc", "desc", "desc", "i64")(address("potrf", kind), self, factor, info, upper)
+    else:
+        info.zero_()
     if check_errors:
         check_info("linalg.cholesky_ex", info, _NOT_POSITIVE)
     return factor, info
@@ -133,11 +130,14 @@ def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
             f"but each b matrix is {self.shape[-2]} by {self.shape[-1]}"
         )
     check_floating("cholesky_solve", self)
-    aten = ops.aten
-    turned = adjoint(input2)
-    first, second = (turned, input2) if upper else (input2, turned)
-    half = aten.linalg_solve_triangular(first, self, upper=False)
-    result: Tensor = aten.linalg_solve_triangular(second, half, upper=True)
+    return _by_factor(self, input2, upper)
+
+
+def _by_factor(right: Tensor, factor: Tensor, upper: bool) -> Tensor:
+    turned = adjoint(factor)
+    first, second = (turned, factor) if upper else (factor, turned)
+    solve = ops.aten.linalg_solve_triangular
+    result: Tensor = solve(second, solve(first, right, upper=False), upper=True)
     return result
 
 
@@ -163,8 +163,7 @@ def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
     """The inverse of the matrix whose factor is given."""
     check_square("cholesky_inverse", self)
     check_floating("cholesky_inverse", self)
-    identity = ops.aten.eye(self.shape[-1], dtype=self.dtype, device=self.device)
-    return cholesky_solve(identity.expand(self.shape), self, upper)
+    return _by_factor(ops.aten.eye(self.shape[-1], dtype=self.dtype, device=self.device), self, upper)
 
 
 def cholesky_inverse_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -197,23 +196,10 @@ def _check_lu(name: str, A: Tensor, pivot: bool) -> None:
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """L and U in one matrix, the row that each row was exchanged with (from 1 on), and the first 0 in U's diagonal."""
     _check_lu("torch.linalg.lu_factor_ex", A, pivot)
-    both, pivots, info = factors(A) if is_small(A) else _factors(A)
+    both, pivots, info = factors(A)
     if check_errors:
         check_info("torch.linalg.lu_factor_ex", info, "U[{0},{0}] is zero, and using it to solve would divide by it.")
     return both, pivots, info
-
-
-def _factors(A: Tensor) -> list[Tensor]:
-    size = rank_of(A)
-
-    def call(matrix: Any) -> Sequence[Any]:
-        if not size:
-            return matrix, 0, 0
-        both, pivots, info = function("getrf", matrix)(matrix)
-        return both, pivots + 1, info
-
-    outputs = [(tuple(A.shape[-2:]), A.dtype), ((size,), _I32), ((), _I32)]
-    return batched(call, [A], [2], outputs)
 
 
 def lu_factor_ex_fake(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> tuple[Tensor, ...]:
@@ -303,7 +289,9 @@ def linalg_lu(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor, Tensor]
     """P, L and U, whose product is the matrix."""
     _check_lu("linalg.lu", A, pivot)
     both, pivots, _ = lu_factor_ex(A, pivot=pivot)
-    return lu_unpack(both, pivots)
+    found = _unpacked_fake(A, True, True)
+    unpacked(both, pivots, *found)
+    return found
 
 
 def linalg_lu_fake(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor, Tensor]:
@@ -315,9 +303,11 @@ def linalg_lu_fake(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor, Te
 def _unpacked_fake(A: Tensor, data: bool, pivots: bool) -> tuple[Tensor, Tensor, Tensor]:
     batch, rows, columns = tuple(A.shape[:-2]), *A.shape[-2:]
     rank = min(rows, columns)
-    shapes = ((*batch, rows, rows), (*batch, rows, rank), (*batch, rank, columns))
-    there = (pivots, data, data)
-    return tuple(empty(s if t else (0,), A.dtype, A) for s, t in zip(shapes, there, strict=True))  # type: ignore[return-value]
+    return (
+        empty((*batch, rows, rows) if pivots else (0,), A.dtype, A),
+        empty((*batch, rows, rank) if data else (0,), A.dtype, A),
+        empty((*batch, rank, columns) if data else (0,), A.dtype, A),
+    )
 
 
 def linalg_lu_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -339,8 +329,6 @@ def lu_unpack(
     unpack_pivots: bool = True,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """P, L and U of what `lu_factor` returns; tensors without elements in place of what is not asked for."""
-    import numpy as np
-
     check_matrices("torch.lu_unpack", LU_data, "LU_data")
     if unpack_pivots and LU_pivots.dtype is not _I32:
         raise RuntimeError(
@@ -353,40 +341,12 @@ def lu_unpack(
         raise RuntimeError(
             f"torch.lu_unpack: expected LU_pivots of size {[*LU_data.shape[:-2], rank]}, got {list(LU_pivots.shape)}"
         )
-    permutation, lower, upper = (empty((0,), LU_data.dtype, LU_data) for _ in range(3))
-    if unpack_data:
-        lower = _with_diagonal_of(LU_data.narrow(-1, 0, rank).tril(-1))
-        upper = LU_data.narrow(-2, 0, rank).triu()
-    if unpack_pivots:
-        pivots = as_array(LU_pivots)
-        if pivots.size and not (pivots.min() >= 1 and pivots.max() <= rows):
-            raise RuntimeError("pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.")
-        flat = pivots.reshape((-1, rank)) if rank else np.zeros((max(_count(LU_data), 0), 0), "int32")
-        order = np.tile(np.arange(rows), (flat.shape[0], 1))
-        at = np.arange(flat.shape[0])
-        for k in range(rank):  # the exchanges in their order, of all matrices at once
-            other = flat[:, k] - 1
-            kept = order[at, k].copy()
-            order[at, k] = order[at, other]
-            order[at, other] = kept
-        whole = np.zeros((flat.shape[0], rows, rows), "bool")
-        whole[at[:, None], order, np.arange(rows)] = True
-        permutation = as_tensor(whole.reshape((*LU_data.shape[:-2], rows, rows)), LU_data.dtype)
-    return permutation, lower, upper
-
-
-def _count(matrices: Tensor) -> int:
-    count = 1
-    for size in matrices.shape[:-2]:
-        count *= size
-    return count
-
-
-def _with_diagonal_of(lower: Tensor) -> Tensor:
-    aten = ops.aten
-    on = aten.eye(lower.shape[-2], lower.shape[-1], dtype=lower.dtype, device=lower.device)
-    result: Tensor = lower + on
-    return result
+    found = _unpacked_fake(LU_data, unpack_data, unpack_pivots)
+    try:
+        unpacked(LU_data, LU_pivots.contiguous(), *found)
+    except _core.KernelError as failure:
+        raise of_exchanges(failure, "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.") from None
+    return found
 
 
 def lu_unpack_fake(
@@ -430,19 +390,12 @@ def ldl_factor_ex(
     """L and D in one lower triangle, with blocks of two where a pivot is negative, the pivots, and the first 0 in D."""
     check_square("torch.linalg.ldl_factor_ex", self)
     check_floating("torch.linalg.ldl_factor_ex", self)
-    size = self.shape[-1]
-    name = "hetrf" if hermitian and self.is_complex() else "sytrf"
-
-    def call(matrix: Any) -> Sequence[Any]:
-        if not size:
-            return matrix, 0, 0
-        import numpy as np
-
-        both, pivots, info = function(name, matrix)(matrix, lower=1)
-        return np.tril(both), pivots, info
-
-    outputs = [((size, size), self.dtype), ((size,), _I32), ((), _I32)]
-    both, pivots, info = batched(call, [self], [2], outputs)
+    both, pivots, info = ldl_factor_ex_fake(self)
+    if both.numel():
+        where = address("hetrf" if hermitian and self.is_complex() else "sytrf", self.dtype)
+        native("mt_ldl", "i64", "desc", "desc", "desc", "desc")(where, self, both, pivots, info)
+    else:
+        info.zero_()
     if check_errors:
         _check_ldl("torch.linalg.ldl_factor_ex", info)
     return both, pivots, info
@@ -473,15 +426,22 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
     _check_ldl_solve(LD, pivots, B)
     batch = _core.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
     size, columns = B.shape[-2:]
-    name = "hetrs" if hermitian and LD.is_complex() else "sytrs"
-
-    def call(both: Any, exchanged: Any, right: Any) -> Sequence[Any]:
-        if not right.size:
-            return (right,)
-        return (function(name, both)(both, exchanged, right, lower=1)[0],)
-
-    inputs = [LD.expand((*batch, size, size)), pivots.expand((*batch, size)), B.expand((*batch, size, columns))]
-    return batched(call, inputs, [2, 1, 2], [((size, columns), B.dtype)])[0]
+    found = empty((*batch, size, columns), B.dtype, B)
+    if found.numel():
+        if batch:
+            LD, B = LD.expand((*batch, size, size)), B.expand(found.shape)
+            pivots = pivots.expand((*batch, size))
+        where = address("hetrs" if hermitian and LD.is_complex() else "sytrs", LD.dtype)
+        run = native("mt_ldl_solve", "i64", "desc", "desc", "desc", "desc")
+        try:
+            run(where, LD, pivots.to(_I32).contiguous(), B, found)
+        except _core.KernelError as failure:
+            raise of_exchanges(
+                failure,
+                "Pivots given to ldl_solve must all satisfy 1 <= |pivot| <= LD.size(-2), and be negative in pairs. Did "
+                "you properly pass the result of ldl_factor?",
+            ) from None
+    return found
 
 
 def _check_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor) -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-from ._arrays import as_array, as_tensor
 from ._lapack import (
+    address,
     adjoint,
     check_floating,
+    check_info,
     empty,
     real_dtype,
     reduced_to,
 )
+from ._native import native
 from .solving import pinv_gradient
 
 _DTYPES = _core.dtypes
@@ -23,7 +26,8 @@ _EPS = {_DTYPES["float32"]: 2.0**-23, _DTYPES["float64"]: 2.0**-52}
 
 
 # ---------------------------------------------------------------- least squares
-_DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+_DRIVERS = ("gels", "gelsy", "gelsd", "gelss")  # in this order to C++, too
+_BY_VALUES = ("gelsd", "gelss")
 
 
 def _least_squares_driver(driver: str | None) -> str:
@@ -59,49 +63,65 @@ def lstsq(
     self: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The shortest X of least ``|self X - b|``; the squares of what remains, ranks and singular values."""
-    import numpy as np
-
     driver = _least_squares_driver(driver)
     vector = _check_least_squares(self, b)
     right = b.unsqueeze(-1) if vector else b
-    batch = tuple(_core.broadcast_shapes(self.shape[:-2], right.shape[:-2]))
-    rows, columns = self.shape[-2:]
-    kind = real_dtype(self.dtype)
-    share = _EPS[kind] * max(rows, columns) if rcond is None or rcond < 0 else rcond
-    matrix = as_array(self.expand((*batch, rows, columns)))
-    wanted = as_array(right.expand((*batch, *right.shape[-2:])))
-    if matrix.size:
-        u, s, v = np.linalg.svd(matrix, full_matrices=False)
-        kept = s > share * s[..., :1] if driver != "gels" else np.ones(s.shape, "bool")
-        inverted = np.where(kept, 1 / np.where(kept, s, 1), 0)
-        inner = inverted[..., None] * (u.conj().swapaxes(-2, -1) @ wanted)
-        found = v.conj().swapaxes(-2, -1) @ inner
-        ranks = kept.sum(-1)
+    given, (rows, columns) = self.shape[:-2], self.shape[-2:]
+    batch, matrix = given, self
+    if right.shape[:-2] != given:
+        batch = _core.broadcast_shapes(given, right.shape[:-2])
+        matrix, right = self.expand((*batch, rows, columns)), right.expand((*batch, *right.shape[-2:]))
+    kind, count = real_dtype(self.dtype), right.shape[-1]
+    share = _EPS[kind] * max(rows, columns) if rcond is None else rcond
+    solution = empty((*batch, columns, count), self.dtype, self)
+    has_rest = rows > columns and driver != "gelsy"
+    residuals = empty((*batch, count) if has_rest else (0,), kind, self)
+    ranks = empty((0,) if driver == "gels" else batch, _I64, self)
+    values = empty((*batch, min(rows, columns)) if driver in _BY_VALUES else (0,), kind, self)
+    if matrix.numel():
+        info = empty(batch, _I32, self)
+        run = native("mt_least_squares", "i64", "i64", *["desc"] * 7, "f64")
+        where = address(driver, self.dtype)
+        run(where, _DRIVERS.index(driver), matrix, right, solution, residuals, ranks, values, info, share)
+        _check_solved(info)
     else:
-        found = np.zeros((*batch, columns, wanted.shape[-1]), matrix.dtype)
-        s = np.zeros((*batch, min(rows, columns)), str(kind).removeprefix("torch."))
-        ranks = np.zeros(batch, "int64")
-    solution = as_tensor(found, self.dtype)
-    residuals = empty((0,), kind, self)
-    if rows > columns and driver != "gelsy" and (driver == "gels" or bool((ranks == columns).all())):
-        rest = np.abs(matrix @ found - wanted)
-        residuals = as_tensor((rest * rest).sum(-2), kind)
-        residuals = residuals.squeeze(-1) if vector and self.dim() > 2 else residuals
-    given = tuple(self.shape[:-2])
-    rank = empty((0,), _I64, self) if driver == "gels" else as_tensor(_first_of(ranks, batch, given), _I64)
-    values = as_tensor(_first_of(s, batch, given), kind) if driver in ("gelsd", "gelss") else empty((0,), kind, self)
-    return solution.squeeze(-1) if vector else solution, residuals, rank, values
+        for nothing in (solution, ranks, values):
+            nothing.zero_()
+        if has_rest:
+            residuals = (
+                (right * ops.aten.conj_physical(right)).real.sum(-2) if right.is_complex() else (right * right).sum(-2)
+            )
+    if has_rest and driver in _BY_VALUES and not (ranks == columns).all().item():
+        residuals = empty((0,), kind, self)
+    if batch != given:
+        ranks = ranks if driver == "gels" else _first_of(ranks, batch, given)
+        values = _first_of(values, batch, given) if driver in _BY_VALUES else values
+    return solution.squeeze(-1) if vector else solution, residuals, ranks, values
 
 
-def _first_of(array: Any, batch: tuple[int, ...], given: tuple[int, ...]) -> Any:
+def _check_solved(info: Tensor) -> None:
+    if not info.any().item():
+        return
+    if (info < 0).any().item():
+        raise RuntimeError("torch.linalg.lstsq: The least squares solution could not be computed because of NaN.")
+    check_info(
+        "torch.linalg.lstsq",
+        info,
+        "The least squares solution could not be computed because the input matrix does not have full rank (error "
+        "code: {}).",
+    )
+
+
+def _first_of(found: Tensor, batch: Sequence[int], given: Sequence[int]) -> Tensor:
     """What belongs to a matrix, not to its equations: without the dimensions that it was broadcast over."""
     skip = len(batch) - len(given)
     for _ in range(skip):
-        array = array[0]
+        found = found.select(0, 0)
     for at, size in enumerate(given):
         if size == 1 and batch[skip + at] != 1:
-            array = array.take([0], axis=at)
-    return array
+            found = found.narrow(at, 0, 1)
+    result: Tensor = found.clone()
+    return result
 
 
 def lstsq_fake(
@@ -115,7 +135,7 @@ def lstsq_fake(
     rows, columns = self.shape[-2:]
     shape = (*batch, columns) if vector else (*batch, columns, right[-1])
     kind, given = real_dtype(self.dtype), tuple(self.shape[:-2])
-    values = (*given, min(rows, columns)) if driver in ("gelsd", "gelss") else (0,)
+    values = (*given, min(rows, columns)) if driver in _BY_VALUES else (0,)
     ranks = (0,) if driver == "gels" else given
     return (
         empty(shape, self.dtype, self),
@@ -147,9 +167,7 @@ def lstsq_backward(ctx: Any, of_solution: Tensor | None, of_rest: Tensor | None,
         found_right = aten.matmul(adjoint(inverse), grad)
     if of_rest is not None and of_rest.numel():
         solved = solution.unsqueeze(-1) if ctx.vector else solution
-        single = ctx.vector and matrix.dim() > 2  # one number for each matrix, not for each column
-        grad = of_rest.unsqueeze(-1).unsqueeze(-1) if single else of_rest.unsqueeze(-2)
-        rest = 2 * (aten.matmul(matrix, solved) - right) * grad
+        rest = 2 * (aten.matmul(matrix, solved) - right) * of_rest.unsqueeze(-2)
         both = reduced_to(aten.matmul(rest, adjoint(solved)), matrix.shape)
         found_matrix = both if found_matrix is None else found_matrix + both
         found_right = -rest if found_right is None else found_right - rest

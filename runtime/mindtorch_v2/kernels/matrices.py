@@ -11,7 +11,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-from ._arrays import as_array, as_tensor, scipy
+from ._arrays import as_array, as_tensor
 from ._lapack import (
     adjoint,
     check_floating,
@@ -22,7 +22,8 @@ from ._lapack import (
     real_dtype,
     tied,
 )
-from ._lu import determinants, is_small, logarithms
+from ._lu import determinants, logarithms
+from ._native import native
 from .decompositions import lu_factor_ex
 from .reduction import wrap_dim
 from .solving import threshold_of, tolerances_of
@@ -41,13 +42,7 @@ def det_all(A: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     check_square("linalg.det", A)
     check_floating("linalg.det", A)
     both, pivots, _ = lu_factor_ex(A)
-    if is_small(A):
-        return determinants(both, pivots), both, pivots
-    import numpy as np
-
-    diagonal = np.diagonal(as_array(both), axis1=-2, axis2=-1)
-    sign = _exchanges(pivots)
-    return as_tensor(diagonal.prod(-1) * sign, A.dtype), both, pivots
+    return determinants(both, pivots), both, pivots
 
 
 def _exchanges(pivots: Tensor) -> Any:
@@ -105,19 +100,10 @@ def det(self: Tensor) -> Tensor:
 
 def slogdet_all(A: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The signs of determinants and the logarithms of their magnitudes, the factors and the pivots."""
-    import numpy as np
-
     check_square("linalg.slogdet", A)
     check_floating("linalg.slogdet", A)
     both, pivots, _ = lu_factor_ex(A)
-    if is_small(A):
-        return *logarithms(both, pivots), both, pivots
-    diagonal = np.diagonal(as_array(both), axis1=-2, axis2=-1)
-    sizes = np.abs(diagonal)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        signs = np.where(sizes == 0, 0, diagonal / np.where(sizes == 0, 1, sizes)).prod(-1) * _exchanges(pivots)
-        logs = np.log(sizes).sum(-1)
-    return as_tensor(signs, A.dtype), as_tensor(logs, real_dtype(A.dtype)), both, pivots
+    return *logarithms(both, pivots), both, pivots
 
 
 def slogdet_fake(A: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -244,16 +230,30 @@ def matrix_norm(
     if size not in (1.0, 2.0, math.inf):
         raise RuntimeError(f"{name}: Order {ord} not supported.")
     given = _wide(name, self, dtype)
-    extreme = "amax" if ord > 0 else "amin"
     if size == 2:
         check_floating(name, given)
-        found = ops.aten.linalg_svdvals(given.movedim(list(dims), [-2, -1]))
-        value = getattr(found, extreme)([-1])
+        value = _extreme(_values_in(given, dims), -1, ord > 0, False)
         return _kept(value, dims) if keepdim else value
     summed, chosen = dims if size == 1 else (dims[1], dims[0])
-    total = ops.aten.linalg_vector_norm(given, 1, [summed], True)
-    result: Tensor = getattr(total, extreme)([chosen], True)
+    result = _extreme(given.abs().sum([summed], True), chosen, ord > 0, True)
     return result if keepdim else result.squeeze([summed, chosen])
+
+
+def _extreme(values: Tensor, dim: int, is_largest: bool, keepdim: bool) -> Tensor:
+    """The largest of numbers, which of none is 0, or the least, which of none is nothing."""
+    if not is_largest:
+        result: Tensor = values.amin([dim], keepdim)
+    else:
+        result = values.amax([dim], keepdim) if values.shape[dim] else values.sum([dim], keepdim)
+    return result
+
+
+def _values_in(given: Tensor, dims: tuple[int, int]) -> Tensor:
+    """The singular values of matrices in two dimensions."""
+    last = given.dim() - 1
+    moved = given if dims == (last - 1, last) else given.movedim(list(dims), [-2, -1])
+    result: Tensor = ops.aten.linalg_svdvals(moved)
+    return result
 
 
 def _kept(value: Tensor, dims: Sequence[int]) -> Tensor:
@@ -275,7 +275,7 @@ def matrix_norm_word(
         return result
     given = _wide(name, self, dtype)
     check_floating(name, given)
-    value = ops.aten.linalg_svdvals(given.movedim(list(dims), [-2, -1])).sum([-1])
+    value = _values_in(given, dims).sum([-1])
     return _kept(value, dims) if keepdim else value
 
 
@@ -327,15 +327,15 @@ def cond(self: Tensor, p: Any = None) -> Tensor:
     check_matrices("linalg.cond", self)
     aten = ops.aten
     result: Tensor
-    if p is None or (not isinstance(p, str) and abs(p) == 2):
+    by_number = p is None or (not isinstance(p, str) and abs(p) in (1, 2, math.inf))
+    if by_number and not self.numel():
+        return self.new_zeros(tuple(self.shape[:-2])).to(real_dtype(self.dtype))  # type: ignore[no-any-return]
+    if p is None or (by_number and abs(p) == 2):
         values = aten.linalg_svdvals(self)
         largest, least = values.amax([-1]), values.amin([-1])
         result = least / largest if p == -2 else largest / least
         return result
-    if isinstance(p, str):
-        if p not in ("fro", "nuc"):
-            raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
-    elif abs(p) not in (1, math.inf):
+    if not (by_number or p in ("fro", "nuc")):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     check_square("linalg.cond", self, "A")
     if p == "nuc":
@@ -382,11 +382,12 @@ def matrix_exp(self: Tensor) -> Tensor:
     found = matrix_exp_fake(self)
     if not self.numel():
         return found
-    given = as_array(self)
-    wide = given.astype(
-        "complex128" if given.dtype.kind == "c" else "float64", copy=False
-    )  # small elements of large ones
-    return as_tensor(scipy("linalg").expm(wide), self.dtype)
+    kind = self.dtype
+    if real_dtype(kind).itemsize < 4:
+        wide: Tensor = matrix_exp(self.to(_DTYPES["complex64" if kind.is_complex else "float32"]))
+        return wide.to(kind)  # type: ignore[no-any-return]
+    native("mt_matrix_exp", "desc", "desc")(self, found)
+    return found
 
 
 def matrix_exp_fake(self: Tensor) -> Tensor:
@@ -438,7 +439,14 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
                 f"multi_dot(): tensors {at} and {at + 1} with shapes {list(tensors[at].shape)} and "
                 f"{list(tensors[at + 1].shape)} cannot be multiplied"
             )
-    result = _product(given, _best_splits([given[0].shape[0], *(m.shape[1] for m in given)]), 0, len(given) - 1)
+    if len(given) == 3:
+        a, b, c = given
+        rows, inner, other, columns = (*a.shape, *c.shape)
+        mm = ops.aten.mm
+        first_two = rows * other * (inner + columns) <= inner * columns * (other + rows)
+        result: Tensor = mm(mm(a, b), c) if first_two else mm(a, mm(b, c))
+    else:
+        result = _product(given, _best_splits([given[0].shape[0], *(m.shape[1] for m in given)]), 0, len(given) - 1)
     if last:
         result = result.squeeze(-1)
     return result.squeeze(0) if first else result

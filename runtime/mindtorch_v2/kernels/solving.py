@@ -3,27 +3,25 @@
 # ruff: noqa: N803, N806 - PyTorch's names of arguments
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
-from ._arrays import as_array
 from ._lapack import (
+    address,
     adjoint,
-    batched,
     check_floating,
     check_info,
     check_matrices,
     check_square,
     empty,
-    function,
+    of_exchanges,
     real_dtype,
     reduced_to,
 )
 from ._lu import is_small, solved
+from ._native import native
 from .decompositions import lu_factor_ex, lu_unpack
 from .reduction import written
 
@@ -58,7 +56,7 @@ def _check_equation(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[int, .
             f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
             f"({A.shape[-2]}x{A.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})"
         )
-    return tuple(_core.broadcast_shapes(A.shape[:-2], B.shape[:-2]))
+    return () if A.dim() == B.dim() == 2 else tuple(_core.broadcast_shapes(A.shape[:-2], B.shape[:-2]))
 
 
 def solve_all(
@@ -149,25 +147,23 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """X with A X = B, of the factors of A; or with A^H, or X A = B."""
-    return _lu_solved(LU, pivots, B, _check_lu_solve(LU, pivots, B, left), left, adjoint)
+    batch = _check_lu_solve(LU, pivots, B, left)
+    try:
+        return _lu_solved(LU, pivots, B, batch, left, adjoint)
+    except _core.KernelError as failure:
+        raise of_exchanges(failure, "linalg.lu_solve: pivots must be between 1 and LU.size(-2) inclusive.") from None
 
 
 def _lu_solved(LU: Tensor, pivots: Tensor, B: Tensor, batch: tuple[int, ...], left: bool, adjoint: bool) -> Tensor:
-    if LU.shape[:-2] == batch == B.shape[:-2] and is_small(LU, B) and LU.is_contiguous() and pivots.is_contiguous():
-        return solved(LU, pivots, B, left, adjoint)
-    if not B.numel() or not math.prod(batch):
-        return empty((*batch, *B.shape[-2:]), B.dtype, B).zero_()  # type: ignore[no-any-return]
-    size = LU.shape[-1]
-    # X A = B is A^H X^H = B^H.
-    turned = adjoint if left else not adjoint
-
-    def call(both: Any, exchanged: Any, right: Any) -> Sequence[Any]:
-        given = right if left else right.conj().T
-        found = function("getrs", both)(both, exchanged - 1, given, trans=2 * int(turned))[0]
-        return (found if left else found.conj().T,)
-
-    inputs = [LU.expand((*batch, size, size)), pivots.expand((*batch, size)), B.expand((*batch, *B.shape[-2:]))]
-    return batched(call, inputs, [2, 1, 2], [(tuple(B.shape[-2:]), B.dtype)])[0]
+    if batch:
+        size = LU.shape[-1]
+        LU, pivots, B = (
+            given.expand((*batch, *own))
+            for given, own in ((LU, (size, size)), (pivots, (size,)), (B, tuple(B.shape[-2:])))
+        )
+    if not B.numel():
+        return empty(B.shape, B.dtype, B)
+    return solved(LU.contiguous(), pivots.contiguous(), B, left, adjoint)
 
 
 def _check_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool) -> tuple[int, ...]:
@@ -186,12 +182,7 @@ def _check_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool) -> tuple[
             f"{name}: Number of pivots per batch should be same as the dimension of the matrix: expected "
             f"{list(LU.shape[:-1])}, but got {list(pivots.shape)}"
         )
-    batch = _check_equation(name, LU, B, left)
-    if not pivots.is_meta and pivots.numel():
-        given = as_array(pivots)
-        if given.min() < 1 or given.max() > LU.shape[-1]:
-            raise RuntimeError(f"{name}: pivots must be between 1 and LU.size(-2) inclusive.")
-    return batch
+    return _check_equation(name, LU, B, left)
 
 
 def lu_solve_fake(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
@@ -244,19 +235,15 @@ def solve_triangular(
 ) -> Tensor:
     """X with A X = B, or X A = B, of a triangle A, in whose diagonal ones are taken to be if ``unitriangular``."""
     batch = _check_triangular(self, B, left)
-    rows, columns = B.shape[-2:]
-    size = self.shape[-1]
-
-    def call(matrix: Any, right: Any) -> Sequence[Any]:
-        if not right.size:
-            return (right,)
-        solved = function("trsm", matrix)(
-            1.0, matrix, right, side=int(not left), lower=int(not upper), diag=int(unitriangular)
-        )
-        return (solved,)
-
-    inputs = [self.expand((*batch, size, size)), B.expand((*batch, rows, columns))]
-    return batched(call, inputs, [2, 2], [((rows, columns), B.dtype)])[0]
+    A, kind = self, B.dtype
+    if batch:
+        A, B = A.expand((*batch, *A.shape[-2:])), B.expand((*batch, *B.shape[-2:]))
+    found = _core.alloc(B.shape, kind, B.device)
+    if found.numel():
+        trsm = 0 if is_small(B) else address("trsm", kind)
+        run = native("mt_solve_triangles", "i64", "desc", "desc", "desc", "i64", "i64", "i64")
+        run(trsm, A, B, found, left, upper, unitriangular)
+    return found
 
 
 def _check_triangular(A: Tensor, B: Tensor, left: bool) -> tuple[int, ...]:

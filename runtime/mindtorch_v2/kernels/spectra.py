@@ -6,26 +6,25 @@ Gradients are composed of operators, and so have gradients themselves.
 # ruff: noqa: N803 - PyTorch's names of arguments
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
 from ..autograd import is_grad_enabled
-from ..errors import LinAlgError
-from ._arrays import as_array, as_tensor
 from ._lapack import (
+    address,
     adjoint,
-    batched,
     check_floating,
+    check_info,
     check_matrices,
     check_square,
     empty,
-    function,
+    has_lapack,
     real_dtype,
-    tied,
 )
+from ._native import native
+from ._orthogonal import into_eig, into_eigh, into_qr, into_svd
 from .decompositions import rank_of
 from .reduction import written
 
@@ -51,21 +50,15 @@ def _with_diagonal(matrix: Tensor, diagonal: Tensor | float) -> Tensor:
 # ---------------------------------------------------------------- QR
 def linalg_qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     """Q with orthogonal columns and R, an upper triangle, whose product is the matrix."""
-    import numpy as np
-
-    _check_qr(A, mode)
-    decompose: Any = np.linalg.qr  # whose stubs want literal words
-    found = decompose(as_array(A), mode) if A.numel() or mode == "complete" else None
-    if found is None or not A.numel():
-        q, r = linalg_qr_fake(A, mode)
-        q.zero_()
-        r.zero_()
-        if mode == "complete":
-            q.diagonal(0, -2, -1).fill_(1)
+    q, r = linalg_qr_fake(A, mode)
+    if A.numel():
+        into_qr(A, q, r)
         return q, r
-    if mode == "r":
-        return empty((0,), A.dtype, A), as_tensor(found, A.dtype)
-    return as_tensor(found[0], A.dtype), as_tensor(found[1], A.dtype)
+    q.zero_()
+    r.zero_()
+    if mode == "complete":
+        q.diagonal(0, -2, -1).fill_(1)
+    return q, r
 
 
 def _check_qr(A: Tensor, mode: str) -> None:
@@ -132,13 +125,9 @@ def geqrf(self: Tensor) -> tuple[Tensor, Tensor]:
     """R in the upper triangle, the vectors of the reflections below it, and their factors."""
     check_matrices("torch.geqrf", self, "input")
     check_floating("torch.geqrf", self, "input")
-    size = rank_of(self)
-
-    def call(matrix: Any) -> Sequence[Any]:
-        return function("geqrf", matrix)(matrix)[:2] if size else (matrix, 0)
-
-    outputs = [(tuple(self.shape[-2:]), self.dtype), ((size,), self.dtype)]
-    both, factors = batched(call, [self], [2], outputs)
+    both, factors = geqrf_fake(self)
+    if both.numel():
+        native("mt_reflections", "i64", "desc", "desc", "desc")(address("geqrf", self.dtype), self, both, factors)
     return both, factors
 
 
@@ -150,6 +139,18 @@ def geqrf_fake(self: Tensor) -> tuple[Tensor, Tensor]:
 
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of reflections ``I - tau v v^H``."""
+    found = householder_product_fake(input, tau)
+    if not has_lapack():
+        identity = ops.aten.eye(*input.shape[-2:], dtype=input.dtype, device=input.device)
+        return _reflected(input, tau, identity.expand(input.shape).clone(), True, False)
+    if found.numel():
+        run = native("mt_reflected", "i64", "desc", "desc", "desc")
+        run(address("orgqr", input.dtype), input, tau.contiguous(), found)
+    return found
+
+
+def householder_product_fake(input: Tensor, tau: Tensor) -> Tensor:
+    """A tensor of the same size."""
     name = "torch.linalg.householder_product"
     if input.dim() < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
@@ -172,8 +173,55 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     if tau.dtype is not input.dtype:
         raise RuntimeError(f"{name}: tau dtype {tau.dtype} does not match input dtype {input.dtype}")
     check_floating(name, input, "input")
-    start = tied(ops.aten.eye(rows, columns, dtype=input.dtype, device=input.device), input)
-    return _reflected(input, tau, start, True, False)
+    return empty(input.shape, input.dtype, input)
+
+
+def householder_product_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the reflections."""
+    ctx.save_for_backward(*inputs)
+
+
+def householder_product_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    """Reflection by reflection, each of which met what the later ones had made of the identity."""
+    aten = ops.aten
+    vectors, tau = ctx.saved_tensors
+    count, (rows, columns) = tau.shape[-1], vectors.shape[-2:]
+    if not vectors.numel() or not count:
+        return aten.zeros_like(vectors), aten.zeros_like(tau)
+    steps = [_reflection(vectors, tau, k) for k in range(count)]
+    made = [aten.eye(rows, columns, dtype=vectors.dtype, device=vectors.device)]
+    for vector, factor in reversed(steps[1:]):
+        made.append(made[-1] - factor * aten.matmul(vector, aten.matmul(adjoint(vector), made[-1])))
+    of_vectors, of_factors = [], []
+    for k, (vector, factor) in enumerate(steps):
+        before = made[count - 1 - k]
+        turned = aten.matmul(adjoint(grad), vector)
+        along = aten.matmul(grad, adjoint(aten.matmul(adjoint(vector), before)))
+        opposite = aten.conj_physical(factor) if factor.is_complex() else factor
+        of_vector = -(opposite * along + factor * aten.matmul(before, turned))
+        of_vectors.append(aten.where(_places(vectors) > k, of_vector, 0))
+        of_factors.append(-aten.matmul(adjoint(vector), along).squeeze(-1))
+        grad = grad - opposite * aten.matmul(vector, adjoint(turned))
+    of_vectors.extend(aten.zeros_like(of_vectors[0]) for _ in range(columns - count))
+    return aten.cat(of_vectors, -1), aten.cat(of_factors, -1)
+
+
+def _places(vectors: Tensor) -> Tensor:
+    places: Tensor = ops.aten.arange(vectors.shape[-2], device=vectors.device).unsqueeze(-1)
+    return places
+
+
+def _reflection(vectors: Tensor, tau: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k-th vector, with its 1 and the zeros before it, and its factor."""
+    at = _places(vectors)
+    vector = ops.aten.where(at > k, vectors.narrow(-1, k, 1), (at == k).to(vectors.dtype))
+    return vector, tau.narrow(-1, k, 1).unsqueeze(-1)
+
+
+def orgqr(self: Tensor, input2: Tensor) -> Tensor:
+    """As `householder_product`."""
+    result: Tensor = ops.aten.linalg_householder_product(self, input2)
+    return result
 
 
 def ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
@@ -222,12 +270,9 @@ def _reflected(vectors: Tensor, tau: Tensor, other: Tensor, left: bool, turned: 
     if not other.numel():
         nothing: Tensor = other + (vectors.sum() + tau.sum()) * 0  # which depends on all three
         return nothing
-    rows = vectors.shape[-2]
-    at = aten.arange(rows, device=vectors.device).unsqueeze(-1)
     numbers = range(count) if left == turned else range(count - 1, -1, -1)
     for k in numbers:
-        vector = aten.where(at > k, vectors.narrow(-1, k, 1), (at == k).to(vectors.dtype))
-        factor = tau.narrow(-1, k, 1).unsqueeze(-1)
+        vector, factor = _reflection(vectors, tau, k)
         factor = aten.conj_physical(factor) if turned and factor.is_complex() else factor
         if left:
             other = other - factor * aten.matmul(vector, aten.matmul(adjoint(vector), other))
@@ -239,29 +284,20 @@ def _reflected(vectors: Tensor, tau: Tensor, other: Tensor, left: bool, turned: 
 # ---------------------------------------------------------------- eigenvalues
 def eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[Tensor, Tensor]:
     """The eigenvalues of Hermitian matrices in rising order, and the eigenvectors, a column each."""
-    import numpy as np
-
     eigenvalues, eigenvectors = eigh_fake(A, UPLO, compute_v)
-    if not A.numel():
-        return eigenvalues, eigenvectors
-    array = as_array(A)
-    # Of what is not finite LAPACK may find nothing, or never end.
-    finite = np.isfinite(array).all(axis=(-2, -1), keepdims=True)
-    array = np.where(finite, array, np.zeros((), array.dtype))
-    triangle = UPLO.upper()
-    try:
-        decompose: Any = np.linalg  # whose stubs want literal words
-        values, vectors = decompose.eigh(array, triangle) if compute_v else (decompose.eigvalsh(array, triangle), None)
-    except np.linalg.LinAlgError:
-        raise LinAlgError(
-            "linalg.eigh: The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
-            "repeated eigenvalues."
-        ) from None
-    missing = float("nan")
-    eigenvalues = as_tensor(np.where(finite[..., 0], values, missing), eigenvalues.dtype)
-    if vectors is not None:
-        eigenvectors = as_tensor(np.where(finite, vectors, missing), A.dtype)
+    if A.numel():
+        _check_converged("linalg.eigh", "eigenvalues", into_eigh(A, eigenvalues, eigenvectors, UPLO in "Uu"))
     return eigenvalues, eigenvectors
+
+
+def _check_converged(name: str, values: str, info: Tensor) -> None:
+    """Raises LinAlgError for the first matrix whose values LAPACK did not find."""
+    check_info(
+        name,
+        info,
+        "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
+        f"{values} (error code: {{}}).",
+    )
 
 
 def eigh_fake(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> tuple[Tensor, Tensor]:
@@ -335,23 +371,18 @@ def _records(self: Tensor) -> bool:
 
 def linalg_eig(self: Tensor) -> tuple[Tensor, Tensor]:
     """The eigenvalues of square matrices, complex ones, and the eigenvectors, a column each."""
-    import numpy as np
-
     eigenvalues, eigenvectors = linalg_eig_fake(self)
-    if not self.numel():
-        return eigenvalues, eigenvectors
-    values, vectors = np.linalg.eig(_finite(self))
-    target = eigenvectors.dtype
-    return as_tensor(values, target), as_tensor(vectors, target)
+    if self.numel():
+        _check_eig(into_eig(self, eigenvalues, eigenvectors))
+    return eigenvalues, eigenvectors
 
 
-def _finite(self: Tensor) -> Any:
-    import numpy as np
-
-    array = as_array(self)
-    if not np.isfinite(array).all():
+def _check_eig(info: Tensor) -> None:
+    if not info.any().item():
+        return
+    if (info < 0).any().item():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
-    return array
+    _check_converged("linalg.eig", "eigenvalues", info)
 
 
 def linalg_eig_fake(self: Tensor) -> tuple[Tensor, Tensor]:
@@ -399,10 +430,10 @@ def linalg_eigvals(self: Tensor) -> Tensor:
 
 def eigvals(self: Tensor) -> Tensor:
     """The eigenvalues of square matrices."""
-    import numpy as np
-
     found = eigvals_fake(self)
-    return as_tensor(np.linalg.eigvals(_finite(self)), found.dtype) if self.numel() else found
+    if self.numel():
+        _check_eig(into_eig(self, found, empty((0,), found.dtype, self)))
+    return found
 
 
 def eigvals_fake(self: Tensor) -> Tensor:
@@ -419,8 +450,6 @@ def svd(
     driver: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V^H, whose product is the matrix: S in falling order, the columns of U and V orthogonal."""
-    import numpy as np
-
     found = svd_fake(A, full_matrices, compute_uv, driver=driver)
     if not A.numel():
         for part in (found[0], found[2]):
@@ -428,22 +457,16 @@ def svd(
                 part.zero_()
                 part.diagonal(0, -2, -1).fill_(1)
         return found
-    array = as_array(A)
-    if not np.isfinite(array).all():
-        raise LinAlgError(
-            "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values."
-        )
-    try:
-        decompose: Any = np.linalg.svd  # whose stubs want literal words
-        parts = decompose(array, full_matrices, compute_uv)
-    except np.linalg.LinAlgError:
-        raise LinAlgError(
-            "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
-            "repeated singular values."
-        ) from None
-    if not compute_uv:
-        return found[0], as_tensor(parts, found[1].dtype), found[2]
-    return tuple(as_tensor(part, like.dtype) for part, like in zip(parts, found, strict=True))  # type: ignore[return-value]
+    info = into_svd(A, *found)
+    if info.any().item():
+        if (info < 0).any().item():
+            check_info(
+                "linalg.svd",
+                info,
+                "The algorithm failed to converge because the input matrix contained non-finite values.",
+            )
+        _check_converged("linalg.svd", "singular values", info)
+    return found
 
 
 def svd_fake(
