@@ -214,7 +214,7 @@ def _arange_start_out(op):
 )
 def _linspace_default(op):
     """`steps` evenly spaced numbers from `start` to `end`, both included."""
-    op.python("mindtorch_v2.kernels.creation:linspace", device="any")
+    op.python("mindtorch_v2._core:linspace", device="any")
 
 
 @_lib.operator(

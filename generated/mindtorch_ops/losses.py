@@ -351,11 +351,20 @@ def cosine_embedding_loss(op):
 
 @_lib.operator(
     "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int "
-    "reduction=Mean) -> Tensor"
+    "reduction=Mean) -> Tensor",
+    device_check="ExactSame",
 )
-def _multi_margin_loss_default(op):
+def _multi_margin_loss_default(op, self, target, p, margin, weight, reduction):
     """The mean over other classes of max(0, margin - the target's score + theirs) ** p; reduced."""
+    op.python("mindtorch_v2._core:multi_margin_loss")
     op.python("mindtorch_v2.kernels.losses:multi_margin_loss", device="any")
+
+    @op.gradient
+    def _(grad):
+        return {
+            self: torch.ops.aten.multi_margin_loss_backward(grad, self, target, p, margin, weight, reduction),
+            weight: NotImplemented,
+        }
 
 
 @_lib.operator(
@@ -380,9 +389,9 @@ def multi_margin_loss_backward(op):
 
 
 @_lib.operator("multilabel_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor")
-def _multilabel_margin_loss_default(op):
+def _multilabel_margin_loss_default(op, self, target, reduction):
     """The sum of max(0, 1 - a target's score + another class's) over all such pairs, over the classes; reduced."""
-    op.python("mindtorch_v2.kernels.losses:multilabel_margin_loss", device="any")
+    op.returns(torch.ops.aten.multilabel_margin_loss_forward(self, target, reduction)[0])
 
 
 @_lib.operator(
@@ -397,11 +406,18 @@ def _multilabel_margin_loss_out(op):
 
 
 @_lib.operator(
-    "multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)"
+    "multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)",
+    device_check="ExactSame",
 )
-def multilabel_margin_loss_forward(op):
+def multilabel_margin_loss_forward(op, self, target, reduction):
     """As `multilabel_margin_loss`; and 1 where a class is a target, else 0."""
+    _output, is_target = op.returns()
+    op.python("mindtorch_v2._core:multilabel_margin_loss_forward")
     op.python("mindtorch_v2.kernels.losses:multilabel_margin_loss_forward", device="any")
+
+    @op.gradient(differentiable=(True, False))
+    def _(grad_output, grad_is_target):
+        return {self: torch.ops.aten.multilabel_margin_loss_backward(grad_output, self, target, reduction, is_target)}
 
 
 @_lib.operator(

@@ -334,7 +334,7 @@ def _im2col_out(op):
 )
 def _col2im_default(op, self, kernel_size, dilation, padding, stride):
     """Columns added to where patches of images lie."""
-    op.python("mindtorch_v2.kernels.padding:col2im", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:col2im", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):

@@ -154,7 +154,7 @@ def max_pool2d(op, self, kernel_size, stride, padding, dilation, ceil_mode):
 def _max_pool3d_with_indices_default(op, self, kernel_size, stride, padding, dilation, ceil_mode):
     """The largest elements of windows, and where in the image they are."""
     _out0, out1 = op.returns()
-    op.python("mindtorch_v2.kernels.pooling:max_pool3d_with_indices", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:max_pool3d_with_indices", device=("CPU", "Meta"))
 
     @op.gradient(differentiable=(True, False))
     def _(grad0, grad1):
@@ -243,7 +243,7 @@ def adaptive_max_pool2d_backward(op, grad_output, indices):
 def _adaptive_max_pool3d_default(op, self):
     """The largest elements of so many windows, and where in the image they are."""
     _out0, out1 = op.returns()
-    op.python("mindtorch_v2.kernels.pooling:adaptive_max_pool3d", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:adaptive_max_pool3d", device=("CPU", "Meta"))
 
     @op.gradient(differentiable=(True, False))
     def _(grad0, grad1):
@@ -305,7 +305,7 @@ def _adaptive_avg_pool2d_out(op):
 @_lib.operator("_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor")
 def __adaptive_avg_pool2d_default(op, self):
     """Means of so many windows."""
-    op.python("mindtorch_v2.kernels.pooling:adaptive_avg_pool2d", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:adaptive_avg_pool2d", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -377,7 +377,7 @@ def _adaptive_avg_pool3d_out(op):
 @_lib.operator("_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor")
 def __adaptive_avg_pool3d_default(op, self):
     """Means of so many windows."""
-    op.python("mindtorch_v2.kernels.pooling:adaptive_avg_pool3d", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:adaptive_avg_pool3d", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -490,7 +490,7 @@ def avg_pool2d_backward(op, grad_output, kernel_size, stride, padding, ceil_mode
 )
 def _avg_pool3d_default(op, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     """Means of windows, or their sums by a number."""
-    op.python("mindtorch_v2.kernels.pooling:avg_pool3d", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:avg_pool3d", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -543,7 +543,7 @@ def avg_pool3d_backward(op, grad_output, kernel_size, stride, padding, ceil_mode
 def _fractional_max_pool2d_default(op, self, kernel_size, output_size):
     """The largest elements of windows that begin by chance, and where they are."""
     _out0, out1 = op.returns()
-    op.python("mindtorch_v2.kernels.pooling:fractional_max_pool2d", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:fractional_max_pool2d", device=("CPU", "Meta"))
 
     @op.gradient(differentiable=(True, False))
     def _(grad0, grad1):
@@ -604,7 +604,7 @@ def _max_unpool2d_out(op):
 def _fractional_max_pool3d_default(op, self, kernel_size, output_size):
     """The largest elements of windows that begin by chance, and where they are."""
     _out0, out1 = op.returns()
-    op.python("mindtorch_v2.kernels.pooling:fractional_max_pool3d", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:fractional_max_pool3d", device=("CPU", "Meta"))
 
     @op.gradient(differentiable=(True, False))
     def _(grad0, grad1):

@@ -28,9 +28,14 @@ _lib = Library("aten", "FRAGMENT")
 @_lib.operator(
     "grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"
 )
-def grid_sampler(op):
+def grid_sampler(op, input, grid, interpolation_mode, padding_mode, align_corners):
     """Images at the places of a grid."""
-    op.python("mindtorch_v2.kernels.sampling:grid_sampler", device="any")
+    if input.dim() == 4:
+        op.returns(torch.ops.aten.grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners))
+    elif input.dim() == 5:
+        op.returns(torch.ops.aten.grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners))
+    else:
+        op.python("mindtorch_v2.kernels.sampling:grid_sampler", device="any")
 
 
 @_lib.operator(
@@ -61,7 +66,7 @@ def __grid_sampler_2d_cpu_fallback_out(op):
 )
 def _grid_sampler_2d_default(op):
     """Images at the places of a grid."""
-    op.python("mindtorch_v2.kernels.sampling:grid_sampler_nd", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:grid_sampler", device=("CPU", "Meta"))
     op.backward(
         "mindtorch_v2.kernels.sampling:grid_sampler_2d_gradient",
         setup_context="mindtorch_v2.kernels.sampling:grid_sampler_setup",
@@ -101,7 +106,7 @@ def grid_sampler_2d_backward(op):
 )
 def _grid_sampler_3d_default(op):
     """Images at the places of a grid."""
-    op.python("mindtorch_v2.kernels.sampling:grid_sampler_nd", device=("CPU", "Meta"))
+    op.python("mindtorch_v2._core:grid_sampler", device=("CPU", "Meta"))
     op.backward(
         "mindtorch_v2.kernels.sampling:grid_sampler_3d_gradient",
         setup_context="mindtorch_v2.kernels.sampling:grid_sampler_setup",

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
+from mindtorch_v2.library.definitions import all_of
 
 __all__ = ["_pdist_forward", "_trilinear", "bilinear", "cosine_similarity", "one_hot", "pairwise_distance", "pdist"]
 
@@ -25,15 +26,22 @@ def pairwise_distance(op):
 
 
 @_lib.operator("pdist(Tensor self, float p=2) -> Tensor")
-def pdist(op):
+def pdist(op, self, p):
     """The p-norms of the differences of all pairs of rows."""
-    op.python("mindtorch_v2.kernels.similarity:pdist", device="any")
+    if all_of(self.dim() == 2, self.is_floating_point(), p >= 0):
+        op.returns(torch.ops.aten._pdist_forward(self.contiguous(), p))
+    else:
+        op.python("mindtorch_v2.kernels.similarity:pdist", device="any")
 
 
 @_lib.operator("_pdist_forward(Tensor self, float p=2) -> Tensor")
 def __pdist_forward_default(op):
     """As `pdist`, of what was checked."""
+    op.python("mindtorch_v2._core:pdist_forward")
     op.python("mindtorch_v2.kernels.similarity:pdist_forward", device="any")
+    op.backward(
+        "mindtorch_v2.kernels.similarity:pdist_gradient", setup_context="mindtorch_v2.kernels.similarity:pdist_setup"
+    )
 
 
 @_lib.operator(

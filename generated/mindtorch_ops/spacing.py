@@ -18,7 +18,7 @@ _lib = Library("aten", "FRAGMENT")
 )
 def _logspace_default(op):
     """The powers of a number by evenly spaced exponents."""
-    op.python("mindtorch_v2.kernels.spacing:logspace", device="any")
+    op.python("mindtorch_v2._core:logspace", device="any")
 
 
 @_lib.operator(

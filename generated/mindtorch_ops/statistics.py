@@ -437,7 +437,7 @@ def _dist_out(op):
 @_lib.operator("cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor")
 def cdist(op):
     """The p-norms of the differences of all rows of two matrices."""
-    op.python("mindtorch_v2.kernels.statistics:cdist", device="any")
+    op.python("mindtorch_v2._core:cdist", device="any")
 
 
 @_lib.operator("renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", variants=("function", "method"))
@@ -511,7 +511,7 @@ def _bincount_out(op):
 def _histc_default(op, self, bins):
     """How many elements are in each of `bins` parts of a range."""
     op.returns(empty([bins], self.dtype, self))
-    op.python("mindtorch_v2.kernels.statistics:histc")
+    op.python("mindtorch_v2._core:histc")
     op.not_differentiable()
 
 

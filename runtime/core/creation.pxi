@@ -100,13 +100,58 @@ def arange(end, *, dtype=None, layout=None, device=None, pin_memory=None):
     """0, 1, 2, ... below `end`."""
     cdef int64_t i, count
     cdef Tensor made
-    if PyLong_CheckExact(end) and 0 <= end < RELEASE_GIL_FROM and (dtype is None or dtype is dtype_i64) and as_device(device) is device_cpu:
+    if PyLong_CheckExact(end) and 0 <= end < RELEASE_GIL_FROM and as_device(device) is device_cpu \
+            and (dtype is None or dtype is dtype_i64 or dtype is dtype_f32 or dtype is dtype_f64):
         count = end
-        made = alloc_sizes(1, &count, dtype_i64, device_cpu)
+        made = alloc_sizes(1, &count, dtype_i64 if dtype is None else dtype, device_cpu)
         for i in range(count):
-            (<int64_t*>made.storage.data)[i] = i
+            if made.dt is dtype_i64:
+                (<int64_t*>made.storage.data)[i] = i
+            else:
+                put_real(made, i, <double>i)
         return made
     return hook.python_kernel("creation:arange")(end, dtype=dtype, device=device)
+
+
+cdef Tensor line(object start, object end, object steps, dtype dt):
+    """Few evenly spaced numbers; None for what is looked at in Python."""
+    cdef int64_t count
+    cdef Tensor made
+    if not is_small_number(start) or not is_small_number(end) or not -1e30 < start < 1e30 or not -1e30 < end < 1e30 \
+            or not PyLong_CheckExact(steps) or not 0 < steps < RELEASE_GIL_FROM or dt is not dtype_f32 and dt is not dtype_f64:
+        return None
+    count = steps
+    made = alloc_sizes(1, &count, dt, device_cpu)
+    c_kernel("mt_linspace", LINE_TYPES)(made, <double>start, <double>(start if count == 1 else end))
+    return made
+
+
+cdef tuple LINE_TYPES = ("desc", "f64", "f64")
+
+
+def linspace(start, end, steps, *, dtype=None, layout=None, device=None, pin_memory=None):
+    """`steps` evenly spaced numbers, both ends included."""
+    cdef Tensor made = line(start, end, steps, default_dtype_ if dtype is None else dtype) if as_device(device) is device_cpu else None
+    return hook.python_kernel("creation:linspace")(start, end, steps, dtype=dtype, device=device) if made is None else made
+
+
+cdef Tensor powers(object base, Tensor exponents, dtype dt):
+    cdef Tensor made = alloc_sizes(1, exponents.sizes, dt, device_cpu)
+    cdef int64_t i
+    for i in range(made.nelem):
+        put_real(made, i, power(base, (<const double*>exponents.storage.data)[i]))
+    return made
+
+
+def logspace(start, end, steps, base=10.0, *, dtype=None, layout=None, device=None, pin_memory=None):
+    """The powers of a number by evenly spaced exponents."""
+    cdef object kind = default_dtype_ if dtype is None else dtype
+    cdef Tensor exponents = None
+    if as_device(device) is device_cpu and is_small_number(base) and (kind is dtype_f32 or kind is dtype_f64):
+        exponents = line(start, end, steps, dtype_f64)
+    if exponents is None:
+        return hook.python_kernel("spacing:logspace")(start, end, steps, base, dtype=dtype, device=device)
+    return powers(base, exponents, kind)
 
 
 def eye(n, *, dtype=None, layout=None, device=None, pin_memory=None):

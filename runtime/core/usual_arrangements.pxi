@@ -213,6 +213,52 @@ def im2col(Tensor self not None, kernel_size, dilation, padding, stride):
     return hook.python_kernel("padding:im2col")(self, kernel_size, dilation, padding, stride) if made is None else made
 
 
+cdef Tensor summed_patches(Tensor self, object output_size, object kernel, object dilation, object padding, object stride):
+    """Columns of few elements added to where patches lie; None for what is looked at in Python."""
+    cdef Windows w
+    cdef int64_t sizes[4]
+    cdef int64_t image[2]
+    cdef int64_t plane, ky, kx, oy, ox, y, x, taps, planes, at = 0, to
+    cdef Tensor made
+    if not (self.nd == 2 or self.nd == 3) or not lies_in_rows(self) or not is_real(self) or not numbers_of(kernel, 2, 1, w.kernel) \
+            or not numbers_of(dilation, 2, 1, w.dilation) or not numbers_of(padding, 2, 0, w.padding) or not numbers_of(stride, 2, 1, w.stride) \
+            or not numbers_of(output_size, 2, 1, image) or len(output_size) != 2 or not find_places(&w, 2, image):
+        return None
+    taps = w.kernel[0] * w.kernel[1]
+    if self.nelem >= RELEASE_GIL_FROM or self.sizes[self.nd - 2] % taps or self.sizes[self.nd - 1] != w.places[0] * w.places[1]:
+        return None
+    planes = self.nelem // (taps * w.places[0] * w.places[1])
+    if image[0] * image[1] >= RELEASE_GIL_FROM or planes * image[0] * image[1] >= RELEASE_GIL_FROM:
+        return None
+    sizes[0] = self.sizes[0]
+    sizes[self.nd - 2], sizes[self.nd - 1], sizes[self.nd] = self.sizes[self.nd - 2] // taps, image[0], image[1]
+    made = alloc_sizes(self.nd + 1, sizes, self.dt, device_cpu)
+    memset(made.storage.data, 0, made.nelem * made.dt.itemsize)
+    for plane in range(planes):
+        for ky in range(w.kernel[0]):
+            for kx in range(w.kernel[1]):
+                for oy in range(w.places[0]):
+                    y = oy * w.stride[0] - w.padding[0] + ky * w.dilation[0]
+                    for ox in range(w.places[1]):
+                        x = ox * w.stride[1] - w.padding[1] + kx * w.dilation[1]
+                        if 0 <= y < image[0] and 0 <= x < image[1]:
+                            to = (plane * image[0] + y) * image[1] + x
+                            if self.dt.code == MT_F32:
+                                (<float*>made.storage.data)[to] += (<const float*>tensor_data(self))[at]
+                            else:
+                                (<double*>made.storage.data)[to] += (<const double*>tensor_data(self))[at]
+                        at += 1
+    return made
+
+
+def col2im(Tensor self not None, output_size, kernel_size, dilation, padding, stride):
+    """A kernel: the columns of matrices (N, C * kernel, patches) added to where patches of images (N, C, H, W) lie."""
+    made = summed_patches(self, output_size, kernel_size, dilation, padding, stride)
+    if made is None:
+        return hook.python_kernel("padding:col2im")(self, output_size, kernel_size, dilation, padding, stride)
+    return made
+
+
 # ---------------------------------------------------------------- rolled
 cdef Tensor rolled(Tensor t, object shifts, object dims):
     """Few elements moved along a dimension, or all of them; None for what is looked at in Python."""

@@ -21,7 +21,6 @@ cdef object c_kernel(str name, tuple types):
 
 
 cdef tuple TWO_DESCRIBED = ("desc",) * 2, EIGHT_NUMBERS = ("i64",) * 8
-cdef tuple MAX_POOL_TYPES = (*TWO_DESCRIBED, "ptr", *EIGHT_NUMBERS), AVG_POOL_TYPES = TWO_DESCRIBED + EIGHT_NUMBERS
 cdef tuple CONVOLUTION_TYPES = ("desc",) * 3 + ("i64",) * 12, ATTENTION_TYPES = ("desc",) * 6 + ("f64", "i64", "i64")
 
 
@@ -78,125 +77,6 @@ cdef bint find_places(Windows* w, int dims, const int64_t* sizes) noexcept:
             return False
         w.places[d] = (sizes[d] + 2 * w.padding[d] - reach) // w.stride[d] + 1
     return True
-
-
-cdef bint find_windows(Windows* w, Tensor image, object kernel, object stride, object padding, object dilation) noexcept:
-    """The windows of a pooling of images, or of one; False for what is looked at in Python."""
-    cdef int d
-    if not (image.nd == 3 or image.nd == 4) or not is_whole_in_rows(image) or not numbers_of(kernel, 2, 1, w.kernel):
-        return False
-    if (PyList_CheckExact(stride) or PyTuple_CheckExact(stride)) and not stride:
-        memcpy(w.stride, w.kernel, sizeof(w.kernel))
-    elif not numbers_of(stride, 2, 1, w.stride):
-        return False
-    if not numbers_of(padding, 2, 0, w.padding) or not numbers_of(dilation, 2, 1, w.dilation):
-        return False
-    for d in range(2):
-        if w.padding[d] > w.kernel[d] // 2:
-            return False
-    return find_places(w, 2, image.sizes + image.nd - 2)
-
-
-cdef Tensor room_for_places(Windows* w, Tensor image, dtype dt):
-    cdef int64_t sizes[4]
-    memcpy(sizes, image.sizes, image.nd * sizeof(int64_t))
-    sizes[image.nd - 2], sizes[image.nd - 1] = w.places[0], w.places[1]
-    return alloc_sizes(image.nd, sizes, dt, device_cpu)
-
-
-cdef tuple ONE_EACH = (1,)
-
-
-def max_pool2d_with_indices(Tensor self not None, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
-    """A kernel: the largest elements of windows, and where in the image they are."""
-    cdef Windows w
-    cdef Tensor found, indices
-    if ceil_mode or not (is_real(self) or self.dt.code == MT_F16 or self.dt.code == MT_BF16) \
-            or not find_windows(&w, self, kernel_size, stride, padding, dilation):
-        return hook.python_kernel("pooling:max_pool2d_with_indices")(self, kernel_size, stride, padding, dilation, ceil_mode)
-    found, indices = room_for_places(&w, self, self.dt), room_for_places(&w, self, dtype_i64)
-    c_kernel("mt_max_pool2d", MAX_POOL_TYPES)(self, found, indices, w.kernel[0], w.kernel[1], w.stride[0], w.stride[1],
-                                              w.padding[0], w.padding[1], w.dilation[0], w.dilation[1])
-    return found, indices
-
-
-def adaptive_max_pool2d(Tensor self not None, output_size):
-    """A kernel: the largest elements of as many windows, of one size, and where in the image they are."""
-    cdef Windows w
-    cdef int64_t places[2]
-    cdef int d
-    cdef Tensor found, indices
-    if not (self.nd == 3 or self.nd == 4) or not is_real(self) or not is_whole_in_rows(self) or len(output_size) != 2 \
-            or not numbers_of(output_size, 2, 1, places) \
-            or self.sizes[self.nd - 2] % places[0] or self.sizes[self.nd - 1] % places[1]:
-        return hook.python_kernel("pooling:adaptive_max_pool2d")(self, output_size)
-    for d in range(2):
-        w.places[d], w.kernel[d] = places[d], self.sizes[self.nd - 2 + d] // places[d]
-    found, indices = room_for_places(&w, self, self.dt), room_for_places(&w, self, dtype_i64)
-    c_kernel("mt_max_pool2d", MAX_POOL_TYPES)(self, found, indices, w.kernel[0], w.kernel[1], w.kernel[0], w.kernel[1], 0, 0, 1, 1)
-    return found, indices
-
-
-def avg_pool2d(Tensor self not None, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, divisor_override=None):
-    """A kernel: means of windows of few elements, or their sums by a number."""
-    cdef Windows w
-    cdef Tensor found
-    if ceil_mode or divisor_override is not None or not is_real(self) or not find_windows(&w, self, kernel_size, stride, padding, ONE_EACH) \
-            or self.nelem >= RELEASE_GIL_FROM or w.kernel[0] * w.kernel[1] > 16:
-        return hook.python_kernel("pooling:avg_pool2d")(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    found = room_for_places(&w, self, self.dt)
-    c_kernel("mt_avg_pool2d", AVG_POOL_TYPES)(self, found, w.kernel[0], w.kernel[1], w.stride[0], w.stride[1], w.padding[0], w.padding[1],
-                                              1 if count_include_pad else 0, 0)
-    return found
-
-
-cdef Tensor with_a_row(Tensor t):
-    """A view of lines in rows as images of one line each."""
-    cdef int64_t sizes[4]
-    cdef int64_t strides[4]
-    cdef int d = t.nd - 1
-    memcpy(sizes, t.sizes, t.nd * sizeof(int64_t))
-    memcpy(strides, t.strides, t.nd * sizeof(int64_t))
-    sizes[d], strides[d], sizes[t.nd], strides[t.nd] = 1, t.sizes[d], t.sizes[d], 1
-    return strided(t, t.nd + 1, sizes, strides, t.offset)
-
-
-cdef Tensor largest_of_lines(Tensor self, object kernel, object stride, object padding, object dilation, object ceil_mode):
-    """The largest elements of windows over lines; None for what is looked at in Python."""
-    cdef Windows w
-    cdef int64_t sizes[3]
-    cdef Tensor found
-    if ceil_mode or not is_real(self) or not (self.nd == 2 or self.nd == 3) or not is_whole_in_rows(self) \
-            or not numbers_of(kernel, 1, 1, w.kernel) or not numbers_of(padding, 1, 0, w.padding) \
-            or not numbers_of(dilation, 1, 1, w.dilation) or w.padding[0] > w.kernel[0] // 2 or w.padding[0] > 0 and w.dilation[0] > 1:
-        return None                                       # of which windows may lie in the padding alone
-    w.stride[0] = w.kernel[0]
-    if not ((PyList_CheckExact(stride) or PyTuple_CheckExact(stride)) and not stride) and not numbers_of(stride, 1, 1, w.stride):
-        return None
-    if not find_places(&w, 1, self.sizes + self.nd - 1):
-        return None
-    memcpy(sizes, self.sizes, self.nd * sizeof(int64_t))
-    sizes[self.nd - 1] = w.places[0]
-    found = alloc_sizes(self.nd, sizes, self.dt, device_cpu)
-    c_kernel("mt_max_pool2d", MAX_POOL_TYPES)(with_a_row(self), with_a_row(found), None, 1, w.kernel[0], 1, w.stride[0],
-                                              0, w.padding[0], 1, w.dilation[0])
-    return found
-
-
-def max_pool1d_alone(Tensor self not None, kernel_size, stride, padding, dilation, ceil_mode):
-    """A kernel: the largest elements of windows over lines."""
-    cdef Tensor found = largest_of_lines(self, kernel_size, stride, padding, dilation, ceil_mode)
-    if found is None:
-        return hook.python_kernel("pooling:max_pool1d_alone")(self, kernel_size, stride, padding, dilation, ceil_mode)
-    return found
-
-
-def max_pool1d(Tensor self not None, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
-    """A kernel: the largest elements of windows over lines, where they are only for a gradient."""
-    cdef Tensor found = largest_of_lines(self, kernel_size, stride, padding, dilation, ceil_mode) if is_unfollowed(self) else None
-    if found is None:
-        return hook.python_kernel("pooling:max_pool1d")(self, kernel_size, stride, padding, dilation, ceil_mode)
-    return found
 
 
 # ---------------------------------------------------------------- convolution
@@ -538,3 +418,31 @@ def upsample_nearest2d(Tensor self not None, output_size, scales_h=None, scales_
     """A kernel: images of another size, by the nearest element that begins before."""
     cdef Tensor made = doubled(self, output_size, (scales_h, scales_w))
     return hook.python_kernel("resampling:nearest2d")(self, output_size, scales_h, scales_w) if made is None else made
+
+
+cdef tuple SAMPLE_TYPES = (*("desc",) * 3, *("i64",) * 3)
+
+
+cdef Tensor sampled(Tensor image, Tensor grid, object mode, object padding, object align):
+    """Images at the places of a grid; None for what is looked at in Python."""
+    cdef int64_t sizes[5]
+    cdef int d, nd = image.nd
+    cdef Tensor made
+    if not (nd == 4 or nd == 5) or grid.nd != nd or not is_real(image) or grid.dt is not image.dt or not is_whole_in_rows(image) \
+            or not is_whole_in_rows(grid) or image.sizes[0] != grid.sizes[0] or grid.sizes[nd - 1] != nd - 2 or image.nelem >= 1 << 31 \
+            or not PyLong_CheckExact(mode) or not PyLong_CheckExact(padding) or nd == 5 and mode == 2:
+        return None
+    sizes[0], sizes[1] = image.sizes[0], image.sizes[1]
+    for d in range(1, nd - 1):
+        sizes[d + 1] = grid.sizes[d]
+    made = alloc_sizes(nd, sizes, image.dt, device_cpu)
+    c_kernel("mt_grid_sample", SAMPLE_TYPES)(image, grid, made, mode, padding, 1 if align else 0)
+    return made
+
+
+def grid_sampler(Tensor input not None, Tensor grid not None, interpolation_mode, padding_mode, align_corners):
+    """A kernel: images or volumes at the places of a grid."""
+    cdef Tensor made = sampled(input, grid, interpolation_mode, padding_mode, align_corners)
+    if made is None:
+        return hook.python_kernel("sampling:grid_sampler_nd")(input, grid, interpolation_mode, padding_mode, align_corners)
+    return made

@@ -137,6 +137,10 @@ def var(
     return _variance("var", input, dim, unbiased, keepdim, correction)
 
 
+_REAL = (_core.dtypes["float32"], _core.dtypes["float64"])
+_FEW = 1 << 12  # elements, whose variances are computed in one call
+
+
 @checks_types
 def std(
     input: Tensor,
@@ -147,18 +151,12 @@ def std(
     correction: Scalar | None = _LEFT_OUT,
 ) -> Tensor:
     """The standard deviation over dimensions: the root of `var`, which is called alike."""
-    square = _variance("std", input, dim, unbiased, keepdim, correction)
-    return square.sqrt() if _has_no_slope(square) else root_of_square(square)
+    return _variance("std", input, dim, unbiased, keepdim, correction)
 
 
-def _has_no_slope(tensor: Tensor) -> bool:
-    """Whether nothing that is computed of a tensor is differentiated: a plain one that no graph or transform sees."""
-    return (
-        type(tensor) is Tensor
-        and not tensor.requires_grad
-        and not _core.running_transform()
-        and not _core.highest_tangent_level((tensor,))
-    )
+def _is_seen_by_none(tensor: Tensor) -> bool:
+    """Whether a tensor is a plain one that no transform sees."""
+    return type(tensor) is Tensor and not _core.running_transform() and not _core.highest_tangent_level((tensor,))
 
 
 def root_of_square(square: Tensor) -> Tensor:
@@ -190,12 +188,21 @@ def _variance(name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: Any, c
         return halves
     dims = _dims(input, None if dim is _LEFT_OUT else dim)
     whole = len(dims) == input.dim() and keepdim is not True and dim is _LEFT_OUT
+    if input.dtype in _REAL and 0 < input.numel() < _FEW and input.is_cpu and _is_seen_by_none(input):
+        spread = ops.aten.std_mean if name == "std" else ops.aten.var_mean
+        given = None if dim is None or dim is _LEFT_OUT else dims
+        few: Tensor = spread.correction(input, given, correction=fewer, keepdim=keepdim is True)[0]
+        return few
     mean = input.mean() if whole else input.mean(dims, True)
     count = input.numel() if whole else math.prod(input.shape[d] for d in dims) if input.dim() else 1
     distance = input - mean
     square = distance.abs().square() if distance.is_complex() else distance * distance
     total: Tensor = square.sum() if whole else square.sum(dims, keepdim is True)
-    return total / max(0, count and count - fewer)
+    variance = total / max(0, count and count - fewer)
+    if name == "var":
+        return variance
+    unfollowed = not variance.requires_grad and _is_seen_by_none(variance)
+    return variance.sqrt() if unfollowed else root_of_square(variance)
 
 
 @names_wrong_types

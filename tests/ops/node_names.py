@@ -12,6 +12,7 @@ _RESHAPED = "one node here, whether it copies or not, and also in what is compos
 _WHOLE = "PyTorch returns the tensor itself, which its schema does not say"
 _STATISTICS = "here all outputs of an operator that writes to its arguments have its node"
 _UNKNOWN = "PyTorch gives what has no gradient a node of its own"
+_FIRST_OF_TWO = "of few elements the deviation, or the variance, comes with the mean here"
 
 # (PyTorch's, ours): why
 COMPOSED: dict[tuple[str | None, str | None], str] = {
@@ -39,6 +40,10 @@ COMPOSED: dict[tuple[str | None, str | None], str] = {
     ("RsubBackward0", "SubBackward0"): _COMPOSED_HERE,
     ("SqrtBackward0", "WhereBackward0"): "of a deviation, whose root is 0 where it has no slope",
     ("StdBackward0", "WhereBackward0"): _COMPOSED_HERE,
+    ("StdBackward0", "StdMeanBackward0"): _FIRST_OF_TWO,
+    ("SqrtBackward0", "StdMeanBackward0"): _FIRST_OF_TWO,
+    ("VarBackward0", "VarMeanBackward0"): _FIRST_OF_TWO,
+    ("DivBackward0", "VarMeanBackward0"): _FIRST_OF_TWO,
     ("VarBackward0", "DivBackward0"): _COMPOSED_HERE,
     ("SumBackward0", "SumToSizeBackward0"): "an operator here; PyTorch calls the sum that fits",
     ("SumBackward1", "SumToSizeBackward0"): "an operator here; PyTorch calls the sum that fits",

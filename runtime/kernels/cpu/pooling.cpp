@@ -164,8 +164,9 @@ int max_pool(const Windows& w, const mt_tensor* input, const mt_tensor* out, int
   });
 }
 
-template <class T>
-int add_at(const mt_tensor* grad, const mt_tensor* indices, const mt_tensor* out) {
+// Calls f(out + index, value) for the elements of each plane and their places in it.
+template <class T, class F>
+int at_places(const mt_tensor* grad, const mt_tensor* indices, const mt_tensor* out, F&& f) {
   const int64_t count = grad->shape[1], size = out->shape[1];
   return parallel(grad->shape[0], rows_grain(count, kWeightAt), [&](int64_t first, int64_t last) -> int {
     Pace pace;
@@ -175,12 +176,17 @@ int add_at(const mt_tensor* grad, const mt_tensor* indices, const mt_tensor* out
       T* to = static_cast<T*>(out->data) + p * size;
       for (int64_t i = 0; i < count; ++i) {
         if (index[i] < 0 || index[i] >= size) return MT_ERROR_INDEX;
-        to[index[i]] = wrap_add(to[index[i]], from[i]);
+        f(to + index[i], from[i]);
         if (pace.stops(1)) return MT_ERROR_INTERRUPTED;
       }
     }
     return MT_OK;
   });
+}
+
+template <class T>
+int add_at(const mt_tensor* grad, const mt_tensor* indices, const mt_tensor* out) {
+  return at_places<T>(grad, indices, out, [](T* to, T value) { *to = wrap_add(*to, value); });
 }
 
 int max_pool_of(Windows& w, const mt_tensor* input, const mt_tensor* out, int64_t* indices) {
@@ -227,37 +233,175 @@ struct Span {
   }
 };
 
-// Of planes `out` is as `input`, but for the last two dimensions.
-bool has_planes(const mt_tensor* input, const mt_tensor* out) {
-  if (input->ndim < 2 || out->ndim != input->ndim || !is_contiguous(input) || !is_contiguous(out)) return false;
-  for (int64_t d = 0; d < input->ndim - 2; ++d)
-    if (input->shape[d] != out->shape[d]) return false;
-  return numel(out) > 0;
-}
+// Of a dimension's place at a time the window within the image, and how many elements it counts for.
+struct Stretch {
+  int64_t first, last, count;
+};
+
+// The windows of a pooling of means.
+struct Means {
+  int64_t size[3], places[3];
+  int64_t divisor;  // stands for how many elements a window has, where it is not 0
+  int64_t window;   // about how many one has
+  std::unique_ptr<Stretch[]> room;
+  const Stretch* of[3];
+
+  // Of windows told by `spans` of three dimensions; none: of such that share each dimension out evenly.
+  int init(const Span* spans, bool padded) {
+    room.reset(new (std::nothrow) Stretch[size_t(places[0] + places[1] + places[2])]);
+    if (!room) return MT_ERROR_MEMORY;
+    Stretch* next = room.get();
+    window = 1;
+    for (int d = 0; d < 3; ++d) {
+      of[d] = next;
+      for (int64_t at = 0; at < places[d]; ++at) *next++ = spans != nullptr ? found(spans[d], size[d], at, padded) : share(size[d], places[d], at);
+      window *= spans != nullptr ? spans[d].kernel : 1 + size[d] / places[d];
+    }
+    return MT_OK;
+  }
+  static Stretch share(int64_t size, int64_t places, int64_t at) {
+    const int64_t first = at * size / places, last = ((at + 1) * size + places - 1) / places;
+    return {first, last, last - first};
+  }
+  static Stretch found(const Span& span, int64_t size, int64_t at, bool padded) {
+    const int64_t start = span.start(at), end = std::min(start + span.kernel, size + span.padding);
+    const int64_t first = std::max(start, int64_t(0)), last = std::min(end, size);
+    return {first, last, padded ? end - start : last - first};
+  }
+};
 
 template <class T>
-int mean_pool(const Span& high, const Span& wide, const mt_tensor* input, const mt_tensor* out, bool padded, int64_t divisor) {
-  const int64_t rows = numel(out) / wide.places;
-  return parallel(rows, rows_grain(wide.places, high.kernel * wide.kernel), [&](int64_t first, int64_t last) -> int {
+int mean_pool(const Means& w, const mt_tensor* input, const mt_tensor* out) {
+  const int64_t rows = numel(out) / w.places[2];
+  return parallel(rows, rows_grain(w.places[2], w.window), [&](int64_t begin, int64_t end) -> int {
     Pace pace;
-    for (; first < last; ++first) {
-      const T* plane = static_cast<const T*>(input->data) + first / high.places * high.size * wide.size;
-      T* to = static_cast<T*>(out->data) + first * wide.places;
-      const int64_t top = high.start(first % high.places), below = std::min(top + high.kernel, high.size + high.padding);
-      const int64_t y0 = std::max(top, int64_t(0)), y1 = std::min(below, high.size);
-      for (int64_t at = 0; at < wide.places; ++at) {
-        const int64_t left = wide.start(at), behind = std::min(left + wide.kernel, wide.size + wide.padding);
-        const int64_t x0 = std::max(left, int64_t(0)), x1 = std::min(behind, wide.size);
-        const int64_t count = divisor != 0 ? divisor : padded ? (below - top) * (behind - left) : (y1 - y0) * (x1 - x0);
+    for (; begin < end; ++begin) {
+      const int64_t plane = begin / w.places[1] / w.places[0];
+      const T* from = static_cast<const T*>(input->data) + plane * w.size[0] * w.size[1] * w.size[2];
+      T* to = static_cast<T*>(out->data) + begin * w.places[2];
+      const Stretch deep = w.of[0][begin / w.places[1] % w.places[0]], high = w.of[1][begin % w.places[1]];
+      int64_t weight = 0;
+      for (int64_t place = 0; place < w.places[2]; ++place) {
+        const Stretch wide = w.of[2][place];
         T sum(0);
-        for (int64_t y = y0; y < y1; ++y)
-          for (int64_t x = x0; x < x1; ++x) sum += plane[y * wide.size + x];
-        to[at] = y0 < y1 && x0 < x1 ? sum / T(count) : T(0);
+        for (int64_t z = deep.first; z < deep.last; ++z)
+          for (int64_t y = high.first; y < high.last; ++y) {
+            const T* line = from + (z * w.size[1] + y) * w.size[2];
+            for (int64_t x = wide.first; x < wide.last; ++x) sum += line[x];
+          }
+        const bool some = deep.first < deep.last && high.first < high.last && wide.first < wide.last;
+        to[place] = some ? sum / T(w.divisor != 0 ? w.divisor : deep.count * high.count * wide.count) : T(0);
+        weight += 1 + (wide.last - wide.first) * (deep.last - deep.first) * (high.last - high.first);
       }
-      if (pace.stops(wide.places * high.kernel * wide.kernel)) return MT_ERROR_INTERRUPTED;
+      if (pace.stops(weight)) return MT_ERROR_INTERRUPTED;
     }
     return MT_OK;
   });
+}
+
+// The sizes of the last `dims` dimensions of planes, and 1 for those missing of three; false where `out` is not as `input` but for these.
+bool find_sizes(const mt_tensor* input, const mt_tensor* out, int64_t dims, int64_t* size, int64_t* places) {
+  if (dims < 1 || dims > 3 || input->ndim < dims || out->ndim != input->ndim || !is_contiguous(input) || !is_contiguous(out)) return false;
+  for (int64_t d = 0; d < input->ndim - dims; ++d)
+    if (input->shape[d] != out->shape[d]) return false;
+  for (int64_t d = 0; d < 3; ++d) {
+    size[d] = d < 3 - dims ? 1 : input->shape[input->ndim - 3 + d];
+    places[d] = d < 3 - dims ? 1 : out->shape[out->ndim - 3 + d];
+  }
+  return numel(out) > 0 && numel(input) > 0;
+}
+
+// The means of windows along the last `dims` dimensions, told by `numbers` along three of them: the kernel, the stride, the padding; by none,
+// of windows that share these out.
+int mean_pool_of(const mt_tensor* input, const mt_tensor* out, int64_t dims, const int64_t (*numbers)[3], bool padded, int64_t divisor) {
+  Means w{{}, {}, divisor, 1, nullptr, {}};
+  if (!find_sizes(input, out, dims, w.size, w.places)) return MT_ERROR_SHAPE;
+  if (out->dtype != input->dtype) return MT_ERROR_DTYPE;
+  Span spans[3];
+  for (int d = 0; d < 3 && numbers != nullptr; ++d) {
+    spans[d] = {w.size[d], w.places[d], numbers[d][0], numbers[d][1], numbers[d][2], 1};
+    if (!spans[d].valid()) return MT_ERROR_SHAPE;
+  }
+  if (int status = w.init(numbers != nullptr ? spans : nullptr, padded)) return status;
+  if (input->dtype == MT_F32) return mean_pool<float>(w, input, out);
+  return input->dtype == MT_F64 ? mean_pool<double>(w, input, out) : int(MT_ERROR_DTYPE);
+}
+
+// Room for the ends of windows along three dimensions.
+struct Ends {
+  std::unique_ptr<int64_t[]> room;
+  int64_t* of[3];
+
+  bool init(const int64_t* places) {
+    room.reset(new (std::nothrow) int64_t[size_t(2 * (places[0] + places[1] + places[2]))]);
+    if (!room) return false;
+    of[0] = room.get();
+    of[1] = of[0] + 2 * places[0];
+    of[2] = of[1] + 2 * places[1];
+    return true;
+  }
+  Windows windows(const int64_t* size, const int64_t* places, const int64_t* step) const {
+    return {{of[0], of[1], of[2]}, {step[0], step[1], step[2]}, {size[0], size[1], size[2]}, {places[0], places[1], places[2]}, 0, 0, 1};
+  }
+};
+
+// Where windows begin that start by chance: evenly from a sample on, the last where the image ends. As PyTorch computes them, each step
+// rounded to the samples' dtype.
+template <class Value, class Round>
+bool find_fractional(Value sample, Round&& rounded, int64_t size, int64_t places, int64_t kernel, int64_t* ends) {
+  const auto whole = [](Value v, int64_t* n) {
+    const bool fits = v > Value(-0x1p30) && v < Value(0x1p30);
+    *n = fits ? int64_t(v) : 0;
+    return fits;
+  };
+  const Value step = places > 1 ? rounded(rounded(Value(size - kernel)) / rounded(Value(places - 1))) : Value(0);
+  int64_t from, start;
+  for (int64_t at = 0; at < places; ++at) {
+    start = size - kernel;
+    if (at < places - 1) {
+      if (!whole(rounded(sample * step), &from) || !whole(rounded(rounded(rounded(Value(at)) + sample) * step), &start)) return false;
+      start -= from;
+    }
+    if (start < 0 || start > size - kernel) return false;
+    ends[2 * at] = start;
+    ends[2 * at + 1] = start + kernel;
+  }
+  return true;
+}
+
+bool find_fractional_of(const mt_tensor* samples, int64_t at, int64_t size, int64_t places, int64_t kernel, int64_t* ends) {
+  const auto as_is = [](auto v) { return v; };
+  switch (samples->dtype) {
+    case MT_F32:
+      return find_fractional(static_cast<const float*>(samples->data)[at], as_is, size, places, kernel, ends);
+    case MT_F64:
+      return find_fractional(static_cast<const double*>(samples->data)[at], as_is, size, places, kernel, ends);
+    case MT_F16:
+      return find_fractional(float(static_cast<const Float16*>(samples->data)[at]), ToFloat16::round, size, places, kernel, ends);
+    case MT_BF16:
+      return find_fractional(to_float(static_cast<const BFloat16*>(samples->data)[at]), ToBFloat16::round, size, places, kernel, ends);
+    default:
+      return false;
+  }
+}
+
+constexpr int64_t kOnes[] = {1, 1, 1};
+
+// The largest of windows told by their numbers along three dimensions: the kernel, the stride, the padding, the dilation.
+int max_pool_by_numbers(const mt_tensor* input, const mt_tensor* out, int64_t* indices, int64_t dims, const int64_t (*numbers)[4]) {
+  int64_t size[3], places[3], steps[3];
+  if (!find_sizes(input, out, dims, size, places)) return MT_ERROR_SHAPE;
+  if (out->dtype != input->dtype) return MT_ERROR_DTYPE;
+  Ends ends;
+  if (!ends.init(places)) return MT_ERROR_MEMORY;
+  for (int d = 0; d < 3; ++d) {
+    const Span span{size[d], places[d], numbers[d][0], numbers[d][1], numbers[d][2], numbers[d][3]};
+    if (!span.valid()) return MT_ERROR_SHAPE;
+    if (!span.find_ends(ends.of[d])) return MT_ERROR_INDEX;
+    steps[d] = span.dilation;
+  }
+  Windows w = ends.windows(size, places, steps);
+  return max_pool_of(w, input, out, indices);
 }
 
 }  // namespace
@@ -289,32 +433,83 @@ MT_EXPORT int mt_max_pool(const mt_tensor* input, const mt_tensor* out, int64_t*
 // The same of the last two dimensions of images, of windows told by their numbers. The image and the outputs are contiguous.
 MT_EXPORT int mt_max_pool2d(const mt_tensor* input, const mt_tensor* out, int64_t* indices, int64_t kernel0, int64_t kernel1, int64_t stride0,
                             int64_t stride1, int64_t padding0, int64_t padding1, int64_t dilation0, int64_t dilation1) {
-  if (!mt::has_planes(input, out)) return MT_ERROR_SHAPE;
-  if (out->dtype != input->dtype) return MT_ERROR_DTYPE;
-  const int64_t *size = input->shape + input->ndim - 2, *places = out->shape + out->ndim - 2;
-  const mt::Span high{size[0], places[0], kernel0, stride0, padding0, dilation0}, wide{size[1], places[1], kernel1, stride1, padding1, dilation1};
-  if (!high.valid() || !wide.valid()) return MT_ERROR_SHAPE;
-  const std::unique_ptr<int64_t[]> ends(new (std::nothrow) int64_t[size_t(2 * (1 + places[0] + places[1]))]);
-  if (!ends) return MT_ERROR_MEMORY;
-  ends[0] = 0;
-  ends[1] = 1;
-  int64_t *rows = ends.get() + 2, *columns = rows + 2 * places[0];
-  if (!high.find_ends(rows) || !wide.find_ends(columns)) return MT_ERROR_INDEX;
-  mt::Windows w{{ends.get(), rows, columns}, {1, dilation0, dilation1}, {1, size[0], size[1]}, {1, places[0], places[1]}, 0, 0, 1};
-  return mt::max_pool_of(w, input, out, indices);
+  const int64_t numbers[][4] = {{1, 1, 0, 1}, {kernel0, stride0, padding0, dilation0}, {kernel1, stride1, padding1, dilation1}};
+  return mt::max_pool_by_numbers(input, out, indices, 2, numbers);
+}
+
+// Of the last three dimensions of volumes.
+MT_EXPORT int mt_max_pool3d(const mt_tensor* input, const mt_tensor* out, int64_t* indices, int64_t kernel0, int64_t kernel1, int64_t kernel2,
+                            int64_t stride0, int64_t stride1, int64_t stride2, int64_t padding0, int64_t padding1, int64_t padding2,
+                            int64_t dilation0, int64_t dilation1, int64_t dilation2) {
+  const int64_t numbers[][4] = {
+      {kernel0, stride0, padding0, dilation0}, {kernel1, stride1, padding1, dilation1}, {kernel2, stride2, padding2, dilation2}};
+  return mt::max_pool_by_numbers(input, out, indices, 3, numbers);
 }
 
 // The means of those windows, without gaps, of float32 or float64: the sums by how many elements a window has, with those of the padding
 // if `padded`, or by `divisor`, where that is not 0.
 MT_EXPORT int mt_avg_pool2d(const mt_tensor* input, const mt_tensor* out, int64_t kernel0, int64_t kernel1, int64_t stride0, int64_t stride1,
                             int64_t padding0, int64_t padding1, int64_t padded, int64_t divisor) {
-  if (!mt::has_planes(input, out)) return MT_ERROR_SHAPE;
+  const int64_t numbers[][3] = {{1, 1, 0}, {kernel0, stride0, padding0}, {kernel1, stride1, padding1}};
+  return mt::mean_pool_of(input, out, 2, numbers, padded != 0, divisor);
+}
+
+// The same of the last three dimensions of volumes.
+MT_EXPORT int mt_avg_pool3d(const mt_tensor* input, const mt_tensor* out, int64_t kernel0, int64_t kernel1, int64_t kernel2, int64_t stride0,
+                            int64_t stride1, int64_t stride2, int64_t padding0, int64_t padding1, int64_t padding2, int64_t padded) {
+  const int64_t numbers[][3] = {{kernel0, stride0, padding0}, {kernel1, stride1, padding1}, {kernel2, stride2, padding2}};
+  return mt::mean_pool_of(input, out, 3, numbers, padded != 0, 0);
+}
+
+// The means of windows that share the last dimensions out evenly, of float32 or float64.
+MT_EXPORT int mt_adaptive_avg_pool(const mt_tensor* input, const mt_tensor* out, int64_t dims) {
+  return mt::mean_pool_of(input, out, dims, nullptr, false, 0);
+}
+
+// The largest elements of such windows, or a NaN, and their places in a plane.
+MT_EXPORT int mt_adaptive_max_pool(const mt_tensor* input, const mt_tensor* out, int64_t* indices, int64_t dims) {
+  int64_t size[3], places[3];
+  if (!mt::find_sizes(input, out, dims, size, places)) return MT_ERROR_SHAPE;
   if (out->dtype != input->dtype) return MT_ERROR_DTYPE;
-  const int64_t *size = input->shape + input->ndim - 2, *places = out->shape + out->ndim - 2;
-  const mt::Span high{size[0], places[0], kernel0, stride0, padding0, 1}, wide{size[1], places[1], kernel1, stride1, padding1, 1};
-  if (!high.valid() || !wide.valid()) return MT_ERROR_SHAPE;
-  if (input->dtype == MT_F32) return mt::mean_pool<float>(high, wide, input, out, padded != 0, divisor);
-  return input->dtype == MT_F64 ? mt::mean_pool<double>(high, wide, input, out, padded != 0, divisor) : int(MT_ERROR_DTYPE);
+  mt::Ends ends;
+  if (!ends.init(places)) return MT_ERROR_MEMORY;
+  for (int d = 0; d < 3; ++d)
+    for (int64_t at = 0; at < places[d]; ++at) {
+      const mt::Stretch found = mt::Means::share(size[d], places[d], at);
+      ends.of[d][2 * at] = found.first;
+      ends.of[d][2 * at + 1] = found.last;
+    }
+  mt::Windows w = ends.windows(size, places, mt::kOnes);
+  return mt::max_pool_of(w, input, out, indices);
+}
+
+// The same of windows that begin by chance, as `samples` (batch, channels, dims) say of each plane: of width and height, or of depth, height, width.
+MT_EXPORT int mt_fractional_max_pool(const mt_tensor* input, const mt_tensor* samples, const mt_tensor* out, int64_t* indices, int64_t kernel0,
+                                     int64_t kernel1, int64_t kernel2) {
+  const int64_t dims = samples->ndim == 3 ? samples->shape[2] : 0, kernels[] = {kernel0, kernel1, kernel2};
+  int64_t size[3], places[3];
+  if (!mt::find_sizes(input, out, dims, size, places) || !mt::is_contiguous(samples)) return MT_ERROR_SHAPE;
+  if (out->dtype != input->dtype) return MT_ERROR_DTYPE;
+  for (int d = 0; d < 3; ++d)
+    if (kernels[d] < 1 || kernels[d] > size[d]) return MT_ERROR_SHAPE;
+  const int64_t from = size[0] * size[1] * size[2], to = places[0] * places[1] * places[2], planes = mt::numel(input) / from;
+  if (mt::numel(samples) < planes * dims) return MT_ERROR_SHAPE;
+  mt::Ends ends;
+  if (!ends.init(places)) return MT_ERROR_MEMORY;
+  const int64_t of_plane[2][4] = {{1, size[0], size[1], size[2]}, {1, places[0], places[1], places[2]}}, strides[] = {0, 0, 0, 0};
+  ends.of[0][0] = 0;
+  ends.of[0][1] = 1;
+  for (int64_t plane = 0; plane < planes; ++plane) {
+    for (int64_t d = 3 - dims; d < 3; ++d) {
+      const int64_t which = dims == 2 ? 2 - d : d - 3 + dims;
+      if (!mt::find_fractional_of(samples, plane * dims + which, size[d], places[d], kernels[d], ends.of[d])) return MT_ERROR_INDEX;
+    }
+    mt::Windows w = ends.windows(size, places, mt::kOnes);
+    const mt_tensor one{static_cast<char*>(input->data) + plane * from * input->itemsize, 4, of_plane[0], strides, input->dtype, input->itemsize};
+    const mt_tensor found{static_cast<char*>(out->data) + plane * to * out->itemsize, 4, of_plane[1], strides, out->dtype, out->itemsize};
+    if (int status = mt::max_pool_of(w, &one, &found, indices + plane * to)) return status;
+  }
+  return MT_OK;
 }
 
 // out[p, indices[p, i]] += grad[p, i]; all are matrices, contiguous, of float32, float64 or int64.
@@ -334,4 +529,15 @@ MT_EXPORT int mt_add_at(const mt_tensor* grad, const mt_tensor* indices, const m
     default:
       return MT_ERROR_DTYPE;
   }
+}
+
+// The same, the last one written staying. Of any dtype.
+MT_EXPORT int mt_put_at(const mt_tensor* from, const mt_tensor* indices, const mt_tensor* out) {
+  if (from->ndim != 2 || !mt::same_shape(from, indices) || out->ndim != 2 || out->shape[0] != from->shape[0]) return MT_ERROR_SHAPE;
+  if (from->dtype != out->dtype || indices->dtype != MT_I64) return MT_ERROR_DTYPE;
+  for (const mt_tensor* t : {from, indices, out})
+    if (!mt::is_contiguous(t)) return MT_ERROR_SHAPE;
+  return mt::by_size(out->itemsize, [&](auto zero) {
+    return mt::at_places<decltype(zero)>(from, indices, out, [](auto* to, auto value) { *to = value; });
+  });
 }

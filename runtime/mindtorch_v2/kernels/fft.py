@@ -1,4 +1,4 @@
-"""Fourier transforms: SciPy's pocketfft, and what is composed of its three kinds of transform."""
+"""Fourier transforms of many elements: SciPy's pocketfft; and what is composed of the three kinds of transform."""
 
 from __future__ import annotations
 
@@ -52,24 +52,17 @@ def c2c(self: Tensor, dim: Sequence[int], normalization: int, forward: bool) -> 
     )
 
 
-def c2c_fake(self: Tensor, dim: Sequence[int], normalization: int, forward: bool) -> Tensor:
-    """A tensor of the same size."""
-    _check(self, dim, normalization, _SAME)
-    return _core.alloc(self.shape, self.dtype, self.device)
-
-
 def r2c(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Tensor:
     """Real to complex; if ``onesided`` without the half of the last dimension that is the other's conjugate."""
     _check(self, dim, normalization, _COMPLEX)
     if not self.numel():
-        return r2c_fake(self, dim, normalization, onesided)
+        return _room_of_half(self, dim, onesided)
     function = getattr(scipy("fft"), "rfftn" if onesided else "fftn")
     return as_tensor(function(as_array(self), axes=list(dim), norm=_FORWARD_WORDS[normalization]), _COMPLEX[self.dtype])
 
 
-def r2c_fake(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Tensor:
+def _room_of_half(self: Tensor, dim: Sequence[int], onesided: bool) -> Tensor:
     """A complex tensor, the last of the dimensions halved if ``onesided``."""
-    _check(self, dim, normalization, _COMPLEX)
     shape = list(self.shape)
     if onesided:
         last = wrap_dim(dim[-1], self.dim())
@@ -82,16 +75,14 @@ def c2r(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size: int
     _check(self, dim, normalization, _REAL)
     _check_length(last_dim_size)
     if not self.numel():
-        return c2r_fake(self, dim, normalization, last_dim_size)
+        return _room_of_whole(self, dim, last_dim_size)
     sizes = [*(self.shape[d] for d in dim[:-1]), last_dim_size]
     found = scipy("fft").irfftn(as_array(self), s=sizes, axes=list(dim), norm=_INVERSE_WORDS[normalization])
     return as_tensor(found, _REAL[self.dtype])
 
 
-def c2r_fake(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size: int) -> Tensor:
+def _room_of_whole(self: Tensor, dim: Sequence[int], last_dim_size: int) -> Tensor:
     """A real tensor, the last of the dimensions as long as asked for."""
-    _check(self, dim, normalization, _REAL)
-    _check_length(last_dim_size)
     shape = list(self.shape)
     shape[wrap_dim(dim[-1], self.dim())] = last_dim_size
     return _core.alloc(tuple(shape), _REAL[self.dtype], self.device)

@@ -224,12 +224,6 @@ def multi_margin_slope(
     return result
 
 
-def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
-    """As `multilabel_margin_loss_forward`, the loss alone."""
-    result: Tensor = ops.aten.multilabel_margin_loss_forward(self, target, reduction)[0]
-    return result
-
-
 def multilabel_margin_loss_forward(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
     """Of each row the sum of max(0, 1 - a target's score + another class's) over all such pairs, over the classes.
 

@@ -142,15 +142,6 @@ def _found(name: str, self: Tensor, ends: list[Tensor], steps: list[int], indice
     return found
 
 
-def _largest_of_planes(self: Tensor, w: _Windows) -> tuple[Tensor, Tensor]:
-    """As `_largest`, of windows in the last two dimensions, whose ends C++ finds."""
-    shape = (*self.shape[:-2], *w.places)
-    found, indices = _core.alloc(shape, self.dtype, self.device), _core.alloc(shape, _I64, self.device)
-    largest = native("mt_max_pool2d", "desc", "desc", "ptr", *["i64"] * 8)
-    largest(self.contiguous(), found, indices, *w.kernel, *w.stride, *w.padding, *w.dilation)
-    return found, indices
-
-
 def _max_pool(dims: int) -> Any:
     name = f"max_pool{dims}d"
 
@@ -163,9 +154,13 @@ def _max_pool(dims: int) -> Any:
         ceil_mode: bool = False,
     ) -> tuple[Tensor, Tensor]:
         w = _windows(name, self, dims, kernel_size, stride, padding, dilation, ceil_mode)
-        if dims == 2 and self.is_floating_point() and not self.is_meta and self.numel():
-            return _largest_of_planes(self, w)
-        return _largest(name, self, w.ends, w.dilation)
+        if self.is_meta or not self.is_floating_point() or not self.numel():
+            return _largest(name, self, w.ends, w.dilation)
+        shape = (*self.shape[:-dims], *w.places)
+        found, indices = _core.alloc(shape, self.dtype, self.device), _core.alloc(shape, _I64, self.device)
+        largest = native(f"mt_max_pool{dims}d", "desc", "desc", "ptr", *["i64"] * 4 * dims)
+        largest(self.contiguous(), found, indices, *w.kernel, *w.stride, *w.padding, *w.dilation)
+        return found, indices
 
     return pool
 
@@ -306,27 +301,10 @@ max_pool2d_backward, max_pool3d_backward = _max_pool_backward(2), _max_pool_back
 
 
 # ---------------------------------------------------------------- windows by chance
-def _fractional_ends(samples: Any, size: int, places: int, kernel: int) -> Any:
-    """Where windows begin, for each sample: evenly, from a start by chance on; the last ends where the image does."""
-    import numpy as np
-
-    at = np.arange(places)
-    if places < 2:
-        return np.full((len(samples), places), size - kernel)
-    real = samples.dtype.type
-    alpha = real(size - kernel) / real(places - 1)
-    column = samples[:, None]
-    starts = ((at.astype(real) + column) * alpha).astype("int64") - (column * alpha).astype("int64")
-    starts[:, -1] = size - kernel
-    return starts
-
-
 def _fractional_max_pool(dims: int) -> Any:
     name = f"fractional_max_pool{dims}d"
 
     def pool(self: Tensor, kernel_size: Numbers, output_size: Numbers, random_samples: Tensor) -> tuple[Tensor, Tensor]:
-        import numpy as np
-
         kernel = _expanded("kernel_size", kernel_size, dims)
         places = _expanded("output_size", output_size, dims)
         _check_image(name, self.shape, dims)
@@ -353,19 +331,8 @@ def _fractional_max_pool(dims: int) -> Any:
         found, indices = (_core.alloc(shape, dtype, self.device) for dtype in (self.dtype, _I64))
         if self.is_meta or not found.numel():
             return found, indices
-        samples = as_array(random_samples)[:batch].reshape((batch * channels, dims))
-        # the samples of an image are of width and height, those of a volume of depth, height and width
-        order = range(dims) if dims == 3 else reversed(range(dims))
-        starts = [
-            _fractional_ends(samples[:, which], self.shape[at - dims], places[at], kernel[at])
-            for at, which in enumerate(order)
-        ]
-        planes = [t.contiguous().view((batch * channels, *t.shape[-dims:])) for t in (self, found, indices)]
-        for plane in range(batch * channels):
-            ends = [moved(np.stack((s[plane], s[plane] + k), 1), _I64) for s, k in zip(starts, kernel, strict=True)]
-            values, at = _largest(name, planes[0][plane : plane + 1], ends, [1] * dims)
-            planes[1][plane : plane + 1].copy_(values)
-            planes[2][plane : plane + 1].copy_(at)
+        largest = native("mt_fractional_max_pool", *["desc"] * 3, "ptr", *["i64"] * 3)
+        largest(self.contiguous(), random_samples.contiguous(), found, indices, *[1] * (3 - dims), *kernel)
         return found, indices
 
     return pool
@@ -390,6 +357,12 @@ fractional_max_pool2d_into, fractional_max_pool3d_into = _into("fractional_max_p
 
 
 # ---------------------------------------------------------------- back to where the largest were
+def _outside(indices: Tensor, count: int) -> int:
+    """The first index that is none of so many places."""
+    places = as_array(indices)
+    return int(places[(places < 0) | (places >= count)][0])
+
+
 def _max_unpool(dims: int) -> Any:
     name = f"max_unpool{dims}d"
 
@@ -422,14 +395,17 @@ def _max_unpool(dims: int) -> Any:
         output = _core.alloc((*self.shape[:-dims], *output_size), self.dtype, self.device)
         if self.is_meta:
             return output
-        places, count = as_array(indices), math.prod(output_size)
-        wrong = places[(places < 0) | (places >= count)]
-        if wrong.size:
+        if not output.zero_().numel() and not self.numel():
+            return output
+        planes = math.prod(self.shape[:-dims])
+        given = [t.contiguous().view((planes, math.prod(t.shape[-dims:]))) for t in (self, indices, output)]
+        try:
+            native("mt_put_at", "desc", "desc", "desc")(*given)
+        except IndexError:
             raise RuntimeError(
-                f"Found an invalid max index: {wrong[0]} (output volumes are of size {list(output_size)})"
-            )
-        output.zero_()
-        _flat(output, dims).scatter_(-1, _flat(indices, dims), _flat(self, dims))
+                f"Found an invalid max index: {_outside(indices, math.prod(output_size))} (output volumes are of size "
+                f"{list(output_size)})"
+            ) from None
         return output
 
     return unpool

@@ -345,6 +345,8 @@ def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
         )
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    if r * r >= 1 << 63:
+        raise ValueError(f"upscale factor is too large, (upscale_factor)^2 overflowed: upscale_factor={r}")
     *batch, channels, height, width = self.shape
     if channels % (r * r):
         raise RuntimeError(

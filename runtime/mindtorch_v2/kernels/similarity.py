@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from .. import _core
 from .._core import Tensor
-from .._functional import broadcast_tensors, norm
+from .._functional import broadcast_tensors, norm, root_of_square
 from .._ops import ops
 from .reduction import wrap_dim
 
@@ -45,31 +45,114 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2, eps: float = 1e-6, k
     return result
 
 
-def pdist(self: Tensor, p: float = 2) -> Tensor:
-    """The distances of all pairs of rows, the first with those after it first."""
+def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None) -> Tensor:
+    """The p-norms of the differences of all rows of two matrices, or of batches of them."""
+    if not (x1.is_floating_point() and x2.is_floating_point()):
+        raise RuntimeError(f"cdist only supports floating-point dtypes, X1 got: {x1.dtype}, X2 got: {x2.dtype}")
+    if x1.dtype is not x2.dtype:
+        expected, found = (_core.scalar_types[x.dtype.name] for x in (x1, x2))
+        raise RuntimeError(f"expected scalar type {expected} but found {found}")
+    if x1.dim() < 2 or x2.dim() < 2:
+        raise RuntimeError(
+            f"cdist only supports at least 2D tensors, X{1 if x1.dim() < 2 else 2} got: {min(x1.dim(), x2.dim())}D"
+        )
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    if not p >= 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    if compute_mode is not None and compute_mode not in (0, 1, 2):
+        raise RuntimeError(f"possible modes: 0, 1, 2, but was: {compute_mode}")
+    aten = ops.aten
+    if p == 2 and x1.numel() and x2.numel() and _by_product(compute_mode, x1.shape[-2], x2.shape[-2]):
+        squares = ((x * x).sum([-1], True) for x in (x1, x2))
+        rows, columns = next(squares), next(squares).mT
+        return root_of_square((rows + columns - 2 * (x1 @ x2.mT)).clamp_min(0))
+    distance = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    if not distance.numel():
+        empty: Tensor = distance.sum([-1])  # which depends on both
+        return empty
+    if p == 2:  # whose root has no slope at 0: there the gradient is 0
+        return root_of_square((distance * distance).sum([-1]))
+    if 0 < p < 1:  # powers have no slope at 0 either
+        zero = distance == 0
+        powers = aten.where(zero, 0.0, aten.where(zero, 1.0, distance).abs().pow(p))
+        return powers.sum([-1]).pow(1 / p)  # type: ignore[no-any-return]
+    if math.isinf(p):  # each of the largest is given all of the gradient
+        size = distance.abs()
+        largest = size.detach().amax([-1], True)
+        change = aten.where(size.detach() == largest, size - size.detach(), 0.0)
+        return largest.squeeze(-1) + change.sum([-1])  # type: ignore[no-any-return]
+    return norm(distance, p, -1)
+
+
+def _by_product(mode: int | None, rows: int, columns: int) -> bool:
+    """Whether Euclidean distances are made of a product of matrices: where there are many, unless that is refused."""
+    return mode == 1 or (not mode and (rows > _FEW_ROWS or columns > _FEW_ROWS))
+
+
+_FEW_ROWS = 25  # PyTorch's bound
+
+
+def pdist(self: Tensor, p: float = 2) -> NoReturn:
+    """Says what is wrong of a call that `pdist_forward` does not take."""
     if self.dim() != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {self.dim()}D")
     if not self.is_floating_point():
         raise RuntimeError("pdist only supports floating-point dtypes")
-    if p < 0:
-        raise RuntimeError("pdist only supports non-negative p values")
-    result: Tensor = ops.aten._pdist_forward(self.contiguous(), p)
-    return result
+    raise RuntimeError("pdist only supports non-negative p values")
 
 
 def pdist_forward(self: Tensor, p: float = 2) -> Tensor:
-    """As `pdist`, of what was checked."""
+    """The distances of all pairs of rows, the first with those after it first."""
     if not self.is_floating_point():
         raise NotImplementedError(f"pdist: not implemented for {self.dtype}")
     if self.dim() != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {self.dim()}D")
-    rows = self.shape[0]
-    if rows <= 1:
-        nothing: Tensor = self.reshape((-1,))[:0]
+    if self.shape[0] <= 1:
+        nothing: Tensor = self.new_empty((0,))
         return nothing
-    upper = ops.aten.triu_indices(rows, rows, 1, device=self.device)
-    apart = self.index_select(0, upper[0]) - self.index_select(0, upper[1])
-    result: Tensor = ops.aten.linalg_vector_norm(apart, p, [1])
+    result: Tensor = ops.aten.linalg_vector_norm(_pairs(self)[0], p, [1])
+    return result
+
+
+def _pairs(self: Tensor) -> tuple[Tensor, Tensor]:
+    """The differences of all pairs of rows, and which these are."""
+    upper = ops.aten.triu_indices(self.shape[0], self.shape[0], 1, device=self.device)
+    return self.index_select(0, upper[0]) - self.index_select(0, upper[1]), upper
+
+
+def pdist_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keeps the rows and their distances."""
+    self, ctx.p = inputs
+    ctx.save_for_backward(self, output)
+
+
+def pdist_gradient(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    """Each distance's slope, given to the first of its rows and taken from the second."""
+    self, lengths = ctx.saved_tensors
+    zeros = self.new_zeros(self.shape)
+    if self.shape[0] <= 1:
+        return zeros, None
+    apart, upper = _pairs(self)
+    slope = grad.unsqueeze(1) * _slope(apart, lengths.unsqueeze(1), ctx.p)
+    return zeros.index_add(0, upper[0], slope).index_add(0, upper[1], -slope), None
+
+
+def _slope(apart: Tensor, length: Tensor, p: float) -> Tensor:
+    """The slope of the p-norm of a difference; 0 where the norm is, and for p < 1 where the difference is."""
+    aten = ops.aten
+    if p == 0:
+        return aten.zeros_like(apart)  # type: ignore[no-any-return]
+    if p == 1:
+        return aten.sign(apart)  # type: ignore[no-any-return]
+    if math.isinf(p):  # each of the largest is given all of it
+        return aten.sign(apart) * (apart.abs() == length)  # type: ignore[no-any-return]
+    over = aten.where(length == 0, 1.0, length)
+    if p == 2:
+        return apart / over  # type: ignore[no-any-return]
+    zero = apart == 0
+    powers = aten.where(zero, 0.0, (aten.where(zero, 1.0, apart).abs() / over).pow(p - 1))
+    result: Tensor = aten.sign(apart) * aten.where(length == 0, 0.0, powers)
     return result
 
 

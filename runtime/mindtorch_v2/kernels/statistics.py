@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor, dtypes
-from .._functional import computed_norm, norm, root_of_square, std, var
+from .._functional import computed_norm, norm, std, var
 from .._narrow_dtypes import widened
 from .._numbers import as_element
 from .._ops import ops
@@ -135,18 +135,15 @@ def var_mean_dim(self: Tensor, dim: Any, unbiased: bool = True, keepdim: bool = 
 
 
 def var_mean_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    """Keeps the elements, and over how many of them each variance is."""
-    self, dim, correction, ctx.keepdim = inputs
-    ctx.dims = sorted(wrap_dims(dim, self.dim())) if self.dim() else []
-    ctx.count = math.prod(self.shape[d] for d in ctx.dims)
-    ctx.whole, ctx.free = dim is None or not self.dim(), ctx.count - (1 if correction is None else correction)
+    """Keeps the elements, and how the call was made."""
+    self, *ctx.given = inputs
     ctx.save_for_backward(self)
 
 
 def std_mean_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    """Keeps the elements, over how many of them each deviation is, and the deviations."""
-    var_mean_setup(ctx, inputs, output)
-    ctx.save_for_backward(inputs[0], output[0])
+    """Keeps the elements, how the call was made, and the deviations."""
+    self, *ctx.given = inputs
+    ctx.save_for_backward(self, output[0])
 
 
 def std_mean_backward(ctx: Any, grad_std: Tensor | None, grad_mean: Tensor | None) -> tuple[Any, ...]:
@@ -165,24 +162,28 @@ def var_mean_backward(ctx: Any, grad_var: Tensor | None, grad_mean: Tensor | Non
 
 
 def _gradient_of_spread(ctx: Any, self: Tensor, grad_var: Tensor | None, grad_mean: Tensor | None) -> tuple[Any, ...]:
+    dim, correction, keepdim = ctx.given
+    dims = sorted(wrap_dims(dim, self.dim())) if self.dim() else []
+    count = math.prod(self.shape[d] for d in dims)
+    free = count - (1 if correction is None else correction)
     found = None
+
+    def beside(grad: Tensor) -> Tensor:
+        """A gradient with the dimensions that went, of size 1."""
+        for d in () if keepdim else dims:
+            grad = grad.unsqueeze(d)
+        return grad
+
     if grad_var is not None:
-        distance = self - self.mean(ctx.dims, True)
-        if ctx.whole and ctx.free <= 0:
-            found = _beside(ctx, grad_var) * ops.aten.where(distance == 0, math.nan, math.inf)
+        distance = self - self.mean(dims, True)
+        if free <= 0 and (dim is None or not self.dim()):
+            found = beside(grad_var) * ops.aten.where(distance == 0, math.nan, math.inf)
         else:
-            found = (2 / ctx.free if ctx.free else math.inf) * _beside(ctx, grad_var) * distance
+            found = (2 / free if free else math.inf) * beside(grad_var) * distance
     if grad_mean is not None:
-        share = (_beside(ctx, grad_mean) / ctx.count).expand(self.shape)
+        share = (beside(grad_mean) / count).expand(self.shape)
         found = share if found is None else found + share
     return found, None, None, None
-
-
-def _beside(ctx: Any, grad: Tensor) -> Tensor:
-    """A gradient with the dimensions that went, of size 1."""
-    for d in () if ctx.keepdim else ctx.dims:
-        grad = grad.unsqueeze(d)
-    return grad
 
 
 # ---------------------------------------------------------------- quantiles
@@ -349,54 +350,6 @@ def dist(self: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     return norm(self - other, p)
 
 
-def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None) -> Tensor:
-    """The p-norms of the differences of all rows of two matrices, or of batches of them."""
-    if not (x1.is_floating_point() and x2.is_floating_point()):
-        raise RuntimeError(f"cdist only supports floating-point dtypes, X1 got: {x1.dtype}, X2 got: {x2.dtype}")
-    if x1.dtype is not x2.dtype:
-        expected, found = (_core.scalar_types[x.dtype.name] for x in (x1, x2))
-        raise RuntimeError(f"expected scalar type {expected} but found {found}")
-    if x1.dim() < 2 or x2.dim() < 2:
-        raise RuntimeError(
-            f"cdist only supports at least 2D tensors, X{1 if x1.dim() < 2 else 2} got: {min(x1.dim(), x2.dim())}D"
-        )
-    if x1.shape[-1] != x2.shape[-1]:
-        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
-    if p < 0:
-        raise RuntimeError("cdist only supports non-negative p values")
-    if compute_mode is not None and compute_mode not in (0, 1, 2):
-        raise RuntimeError(f"possible modes: 0, 1, 2, but was: {compute_mode}")
-    aten = ops.aten
-    if p == 2 and x1.numel() and x2.numel() and _by_product(compute_mode, x1.shape[-2], x2.shape[-2]):
-        squares = ((x * x).sum([-1], True) for x in (x1, x2))
-        rows, columns = next(squares), next(squares).mT
-        return root_of_square((rows + columns - 2 * (x1 @ x2.mT)).clamp_min(0))
-    distance = x1.unsqueeze(-2) - x2.unsqueeze(-3)
-    if not distance.numel():
-        empty: Tensor = distance.sum([-1])  # which depends on both
-        return empty
-    if p == 2:  # whose root has no slope at 0: there the gradient is 0
-        return root_of_square((distance * distance).sum([-1]))
-    if 0 < p < 1:  # powers have no slope at 0 either
-        zero = distance == 0
-        powers = aten.where(zero, 0.0, aten.where(zero, 1.0, distance).abs().pow(p))
-        return powers.sum([-1]).pow(1 / p)  # type: ignore[no-any-return]
-    if math.isinf(p):  # each of the largest is given all of the gradient
-        size = distance.abs()
-        largest = size.detach().amax([-1], True)
-        change = aten.where(size.detach() == largest, size - size.detach(), 0.0)
-        return largest.squeeze(-1) + change.sum([-1])  # type: ignore[no-any-return]
-    return norm(distance, p, -1)
-
-
-def _by_product(mode: int | None, rows: int, columns: int) -> bool:
-    """Whether Euclidean distances are made of a product of matrices: where there are many, unless that is refused."""
-    return mode == 1 or (not mode and (rows > _FEW or columns > _FEW))
-
-
-_FEW = 25  # PyTorch's bound
-
-
 def renorm(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
     """Slices along a dimension whose norm is above ``maxnorm`` scaled to it."""
     if self.dim() < 2:
@@ -412,7 +365,7 @@ def renorm(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
     d = wrap_dim(dim, self.dim())
     length = norm(self, p, [k for k in range(self.dim()) if k != d], True)
     factor = ops.aten.where(length > maxnorm, maxnorm / (length + 1e-7), ops.aten.ones_like(length))
-    result: Tensor = self * factor
+    result: Tensor = self.contiguous() * factor  # in rows, as in PyTorch
     return result
 
 
