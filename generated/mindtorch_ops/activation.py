@@ -94,7 +94,8 @@ def elu_(op, self, alpha, scale, input_scale):
 
 @_lib.operator(
     "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor "
-    "self_or_result) -> Tensor"
+    "self_or_result) -> Tensor",
+    device_check="ExactSame",
 )
 def elu_backward(op, grad_output, alpha, scale, input_scale, is_result, self_or_result):
     """The gradient of `elu` from its input, or from its result."""
@@ -116,6 +117,21 @@ def elu_backward(op, grad_output, alpha, scale, input_scale, is_result, self_or_
             grad_output * scale,
         )
     )
+
+    @op.gradient
+    def _(grad):
+        return {
+            grad_output: torch.ops.aten.elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result),
+            self_or_result: torch.ops.aten.where(
+                self_or_result < 0,
+                grad * grad_output * input_scale
+                if is_result
+                else torch.ops.aten.elu_backward(
+                    grad * grad_output * input_scale, alpha, scale, input_scale, False, self_or_result
+                ),
+                torch.ops.aten.zeros_like(grad),
+            ),
+        }
 
 
 @_lib.operator("celu(Tensor self, Scalar alpha=1.0) -> Tensor", tags="pointwise")
@@ -447,7 +463,7 @@ def _log_sigmoid_default(op, self):
     op.check(
         self.is_floating_point(), message=f"log_sigmoid(): not implemented for {self.dtype}", error=NotImplementedError
     )
-    op.returns(-torch.ops.aten.softplus(-self, 1, 40))
+    op.returns(-torch.ops.aten.softplus(-self.contiguous(), 1, 40))
 
 
 @_lib.operator(
@@ -582,6 +598,10 @@ def _threshold_default(op, self, threshold, value):
         error=NotImplementedError,
     )
     op.returns(torch.ops.aten.where(self <= threshold, torch.ops.aten.full_like(self, value), self))
+
+    @op.gradient
+    def _(grad):
+        return {self: torch.ops.aten.threshold_backward(grad, self, threshold)}
 
 
 @_lib.operator(

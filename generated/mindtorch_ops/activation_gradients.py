@@ -138,13 +138,28 @@ def glu_backward(op):
     op.python("mindtorch_v2.kernels.activation:glu_backward", device="any")
 
 
-@_lib.operator("_prelu_kernel(Tensor self, Tensor weight) -> Tensor")
+@_lib.operator("_prelu_kernel(Tensor self, Tensor weight) -> Tensor", device_check="ExactSame")
 def _prelu_kernel(op, self, weight):
     """x where it is positive, else weight * x, with a weight that broadcasts."""
     op.returns(torch.ops.aten.where(self > 0, self, weight * self))
 
+    @op.gradient
+    def _(grad):
+        return {(self, weight): torch.ops.aten._prelu_kernel_backward(grad, self, weight)}
 
-@_lib.operator("_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)")
-def _prelu_kernel_backward(op):
+
+@_lib.operator(
+    "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)",
+    device_check="ExactSame",
+)
+def _prelu_kernel_backward(op, grad_output, self, weight):
     """The gradients of `_prelu_kernel`; that of the weight is not summed up."""
     op.python("mindtorch_v2.kernels.activation:prelu_backward", device="any")
+
+    @op.gradient
+    def _(grad0, grad1):
+        return {
+            grad_output: torch.ops.aten.where(self >= 0, grad0, grad0 * weight + grad1 * self),
+            self: torch.ops.aten.where(self >= 0, torch.ops.aten.zeros_like(grad0), grad1 * grad_output),
+            weight: torch.ops.aten.where(self >= 0, torch.ops.aten.zeros_like(grad0), grad0 * grad_output),
+        }

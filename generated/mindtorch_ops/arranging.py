@@ -412,15 +412,14 @@ def triu_indices(op):
 
 
 @_lib.operator("trace(Tensor self) -> Tensor", variants=("function", "method"))
-def _trace_default(op):
+def _trace_default(op, self):
     """The sum of a matrix's diagonal."""
+    op.check(self.dtype != torch.bool, message="\"trace\" not implemented for 'Bool'", error=NotImplementedError)
     op.python("mindtorch_v2.kernels.arranging:trace", device="any")
 
 
 @_lib.operator(
-    "trace.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
-    device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
+    "trace.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", device_check="ExactSame", overlap_check=("Internal",)
 )
 def _trace_out(op):
     """The out variant of ``trace``."""

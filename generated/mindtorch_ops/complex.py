@@ -198,9 +198,13 @@ def _phase(op, self):
     @op.gradient
     def _(grad):
         return {
-            self: grad
-            * torch.ops.aten.complex(-torch.ops.aten.imag(self), torch.ops.aten.real(self))
-            / torch.ops.aten.square(torch.ops.aten.abs(self))
+            self: torch.ops.aten.where(
+                self == 0,
+                torch.ops.aten.zeros_like(self),
+                grad
+                * torch.ops.aten.complex(-torch.ops.aten.imag(self), torch.ops.aten.real(self))
+                / torch.ops.aten.square(torch.ops.aten.abs(self)),
+            )
         }
 
 

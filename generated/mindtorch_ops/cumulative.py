@@ -193,6 +193,14 @@ def _cummin_out(op):
 @_lib.operator("logcumsumexp(Tensor self, int dim) -> Tensor", variants=("function", "method"))
 def _logcumsumexp_default(op, self, dim):
     """Logarithms of running sums of exponentials."""
+    op.check(
+        any_of(all_of(-self.dim() <= dim, dim < self.dim()), all_of(self.dim() == 0, all_of(dim >= -1, dim <= 0))),
+        message=(
+            f"Dimension out of range (expected to be in range of [{-maximum(self.dim(), 1)}, "
+            f"{maximum(self.dim(), 1) - 1}], but got {dim})"
+        ),
+        error=IndexError,
+    )
     out = op.returns(like(self))
     op.python("mindtorch_v2.kernels.cumulative:logcumsumexp")
 

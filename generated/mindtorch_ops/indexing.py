@@ -29,7 +29,7 @@ def _index_tensor(op):
 @_lib.operator(
     "index.Tensor_out(Tensor self, Tensor?[] indices, *, Tensor(a!) out) -> Tensor(a!)",
     device_check="CPUIndices",
-    overlap_check=("Internal", "Partial"),
+    overlap_check=("Internal", "Full"),
 )
 def _index_tensor_out(op):
     """The out variant of ``index.Tensor``."""
@@ -111,7 +111,7 @@ def _index_select_default(op, self, dim, index):
 @_lib.operator(
     "index_select.out(Tensor self, int dim, Tensor index, *, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
+    overlap_check=("Internal", "Full"),
 )
 def _index_select_out(op):
     """The out variant of ``index_select``."""
@@ -136,7 +136,7 @@ def _gather_default(op):
 @_lib.operator(
     "gather.out(Tensor self, int dim, Tensor index, *, bool sparse_grad=False, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
+    overlap_check=("Internal", "Full"),
 )
 def _gather_out(op):
     """The out variant of ``gather``."""
@@ -213,12 +213,6 @@ def scatter_add_(op, self, dim, index, src):
         return {self: grad, src: grad.gather(dim, index)}
 
 
-@_lib.operator("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", variants=("function", "method"))
-def _scatter_add_default(op, self, dim, index, src):
-    """The functional variant of ``scatter_add_``."""
-    op.returns(torch.ops.aten.scatter_add_(self.clone(), dim, index, src))
-
-
 @_lib.operator(
     "scatter_add.out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
@@ -228,6 +222,14 @@ def _scatter_add_out(op):
     """The out variant of ``scatter_add_``."""
     op.variant_of(torch.ops.aten.scatter_add_.default)
     op.not_implemented()
+
+
+@_lib.operator("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", variants=("function", "method"))
+def _scatter_add_default(op, self, dim, index, src):
+    """`scatter_add_` into a copy, which lies in rows."""
+    op.returns(
+        torch.ops.aten.scatter_add_(self.clone() if self.is_contiguous() else self.contiguous(), dim, index, src)
+    )
 
 
 @_lib.operator("nonzero(Tensor self) -> Tensor", tags="dynamic_output_shape")

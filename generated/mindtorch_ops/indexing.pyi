@@ -111,23 +111,23 @@ class _ScatterAddInPlace(OpOverload):
 
 scatter_add_: _ScatterAddInPlace
 
-class _ScatterAddDefault(OpOverload):
-    def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor: ...
-
 class _ScatterAddOut(OpOverload):
     def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor) -> Tensor: ...
 
+class _ScatterAddDefault(OpOverload):
+    def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor: ...
+
 class _ScatterAddOverloads(OpOverloadPacket):
-    default: _ScatterAddDefault
     out: _ScatterAddOut
+    default: _ScatterAddDefault
 
 class _ScatterAdd(_ScatterAddOverloads):
     @overload
-    def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-        """The functional variant of ``scatter_add_``."""
-    @overload
     def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor) -> Tensor:
         """The out variant of ``scatter_add_``."""
+    @overload
+    def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+        """`scatter_add_` into a copy, which lies in rows."""
 
 scatter_add: _ScatterAdd
 

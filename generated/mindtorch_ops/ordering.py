@@ -212,17 +212,17 @@ def _topk_values(op):
 def _kthvalue_default(op, self, k, dim, keepdim):
     """The k-th least elements along a dimension, and where they are."""
     op.check(
-        none_of(self.is_complex()),
-        message=f"kthvalue(): complex numbers have no order; got {self.dtype}",
-        error=NotImplementedError,
-    )
-    op.check(
         any_of(all_of(-self.dim() <= dim, dim < self.dim()), all_of(self.dim() == 0, all_of(dim >= -1, dim <= 0))),
         message=(
             f"Dimension out of range (expected to be in range of [{-maximum(self.dim(), 1)}, "
             f"{maximum(self.dim(), 1) - 1}], but got {dim})"
         ),
         error=IndexError,
+    )
+    op.check(
+        none_of(self.is_complex()),
+        message=f"kthvalue(): complex numbers have no order; got {self.dtype}",
+        error=NotImplementedError,
     )
     op.check(
         any_of(self.dim() == 0, self.size(dim) > 0),
@@ -310,22 +310,21 @@ def _median_default(op, self):
     @op.gradient
     def _(grad):
         return {
-            self: torch.ops.aten.logical_or(
-                self == out, torch.ops.aten.logical_and(torch.ops.aten.isnan(self), torch.ops.aten.isnan(out))
-            )
-            * (
+            self: torch.ops.aten.where(
+                torch.ops.aten.logical_or(
+                    self == out, torch.ops.aten.logical_and(torch.ops.aten.isnan(self), torch.ops.aten.isnan(out))
+                ),
                 grad
                 / torch.ops.aten.logical_or(
                     self == out, torch.ops.aten.logical_and(torch.ops.aten.isnan(self), torch.ops.aten.isnan(out))
-                ).sum()
+                ).sum(),
+                torch.ops.aten.zeros_like(grad),
             )
         }
 
 
 @_lib.operator(
-    "median.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
-    device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
+    "median.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", device_check="ExactSame", overlap_check=("Internal",)
 )
 def _median_out(op):
     """The out variant of ``median``."""
@@ -340,17 +339,17 @@ def _median_out(op):
 def _median_dim(op, self, dim, keepdim):
     """The lower elements in the middle along a dimension, and where they are."""
     op.check(
-        none_of(self.is_complex()),
-        message=f"median(): complex numbers have no order; got {self.dtype}",
-        error=NotImplementedError,
-    )
-    op.check(
         any_of(all_of(-self.dim() <= dim, dim < self.dim()), all_of(self.dim() == 0, all_of(dim >= -1, dim <= 0))),
         message=(
             f"Dimension out of range (expected to be in range of [{-maximum(self.dim(), 1)}, "
             f"{maximum(self.dim(), 1) - 1}], but got {dim})"
         ),
         error=IndexError,
+    )
+    op.check(
+        none_of(self.is_complex()),
+        message=f"median(): complex numbers have no order; got {self.dtype}",
+        error=NotImplementedError,
     )
     op.check(
         any_of(self.dim() == 0, self.size(dim) > 0),
@@ -433,22 +432,21 @@ def _nanmedian_default(op, self):
     @op.gradient
     def _(grad):
         return {
-            self: torch.ops.aten.logical_or(
-                self == out, torch.ops.aten.logical_and(torch.ops.aten.isnan(self), torch.ops.aten.isnan(out))
-            )
-            * (
+            self: torch.ops.aten.where(
+                torch.ops.aten.logical_or(
+                    self == out, torch.ops.aten.logical_and(torch.ops.aten.isnan(self), torch.ops.aten.isnan(out))
+                ),
                 grad
                 / torch.ops.aten.logical_or(
                     self == out, torch.ops.aten.logical_and(torch.ops.aten.isnan(self), torch.ops.aten.isnan(out))
-                ).sum()
+                ).sum(),
+                torch.ops.aten.zeros_like(grad),
             )
         }
 
 
 @_lib.operator(
-    "nanmedian.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
-    device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
+    "nanmedian.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", device_check="ExactSame", overlap_check=("Internal",)
 )
 def _nanmedian_out(op):
     """The out variant of ``nanmedian``."""
@@ -463,17 +461,17 @@ def _nanmedian_out(op):
 def _nanmedian_dim(op, self, dim, keepdim):
     """The lower elements in the middle along a dimension, of what is not NaN, and where they are."""
     op.check(
-        none_of(self.is_complex()),
-        message=f"nanmedian(): complex numbers have no order; got {self.dtype}",
-        error=NotImplementedError,
-    )
-    op.check(
         any_of(all_of(-self.dim() <= dim, dim < self.dim()), all_of(self.dim() == 0, all_of(dim >= -1, dim <= 0))),
         message=(
             f"Dimension out of range (expected to be in range of [{-maximum(self.dim(), 1)}, "
             f"{maximum(self.dim(), 1) - 1}], but got {dim})"
         ),
         error=IndexError,
+    )
+    op.check(
+        none_of(self.is_complex()),
+        message=f"nanmedian(): complex numbers have no order; got {self.dtype}",
+        error=NotImplementedError,
     )
     op.check(
         any_of(self.dim() == 0, self.size(dim) > 0),

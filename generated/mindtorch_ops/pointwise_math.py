@@ -8,6 +8,7 @@ import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
 from mindtorch_v2.library.definitions import (
     all_of,
+    any_of,
     broadcast,
     broadcast_shapes,
     can_cast,
@@ -1361,10 +1362,12 @@ def _copysign_scalar_out(op):
 def _nextafter_default(op, self, other):
     """The next number after `self` in the direction of `other`."""
     out = op.returns(broadcast(self, other))
-    if all_of(one_of(self.dtype, torch.float16, torch.bfloat16), one_of(other.dtype, torch.float16, torch.bfloat16)):
+    if all_of(self.dtype == other.dtype, one_of(self.dtype, torch.float16, torch.bfloat16)):
         op.python("mindtorch_v2.kernels.special:nextafter_half")
-    elif all_of(one_of(self.dtype, torch.float32, torch.float64), one_of(other.dtype, torch.float32, torch.float64)):
+    elif all_of(self.dtype == other.dtype, one_of(self.dtype, torch.float32, torch.float64)):
         op.launch("CPU", _libmindtorch_cpu["mt_nextafter"], desc(self), desc(other), desc(out))
+    elif self.dtype != other.dtype:
+        op.python("mindtorch_v2.kernels.special:nextafter_of_two")
 
     @op.gradient
     def _(grad):
@@ -1385,10 +1388,12 @@ def nextafter_(op, self, other):
         message=f"result type {result_type(self, other)} can't be cast to the desired output type {self.dtype}",
     )
     op.returns(self)
-    if all_of(one_of(self.dtype, torch.float16, torch.bfloat16), one_of(other.dtype, torch.float16, torch.bfloat16)):
+    if all_of(self.dtype == other.dtype, one_of(self.dtype, torch.float16, torch.bfloat16)):
         op.compute(self.copy_(torch.ops.aten.nextafter(self, other)), device="CPU")
-    elif all_of(one_of(self.dtype, torch.float32, torch.float64), one_of(other.dtype, torch.float32, torch.float64)):
+    elif all_of(self.dtype == other.dtype, one_of(self.dtype, torch.float32, torch.float64)):
         op.launch("CPU", _libmindtorch_cpu["mt_nextafter"], desc(self), desc(other), desc(self))
+    elif self.dtype != other.dtype:
+        op.compute(self.copy_(torch.ops.aten.nextafter(self, other)), device="CPU")
 
     @op.gradient
     def _(grad):
@@ -1706,13 +1711,20 @@ def _special_xlogy_other_scalar_out(op):
 def _logaddexp_default(op, self, other):
     """log(exp(x) + exp(y)), without overflow on the way."""
     out = op.returns(broadcast(self, other))
-    op.launch("CPU", _libmindtorch_cpu["mt_logaddexp"], desc(self), desc(other), desc(out))
+    if any_of(self.is_complex(), other.is_complex()):
+        op.python("mindtorch_v2.kernels.special:logaddexp_complex")
+    else:
+        op.launch("CPU", _libmindtorch_cpu["mt_logaddexp"], desc(self), desc(other), desc(out))
 
     @op.gradient
     def _(grad):
         return {
-            self: grad / (1 + torch.ops.aten.exp(other - self)),
-            other: grad / (1 + torch.ops.aten.exp(self - other)),
+            self: grad / (1 + torch.ops.aten.exp(other - self))
+            if none_of(grad.is_complex())
+            else grad / torch.ops.aten.conj_physical(1 + torch.ops.aten.exp(other - self)),
+            other: grad / (1 + torch.ops.aten.exp(self - other))
+            if none_of(grad.is_complex())
+            else grad / torch.ops.aten.conj_physical(1 + torch.ops.aten.exp(self - other)),
         }
 
 
@@ -1762,7 +1774,26 @@ def _logaddexp2_out(op):
 @_lib.operator("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", tags="pointwise", variants=("function", "method"))
 def _ldexp_tensor(op, self, other):
     """self * 2 ** other"""
-    op.returns(torch.ops.aten.mul(self, torch.ops.aten.pow(2.0, other)))
+    if all_of(
+        self.is_floating_point(),
+        self.dtype != torch.float64,
+        none_of(other.is_floating_point()),
+        none_of(other.is_complex()),
+    ):
+        op.returns(
+            torch.ops.aten.mul(
+                self.to(torch.float64),
+                torch.ops.aten.pow(2.0, torch.ops.aten.clamp(other.to(torch.float64), -1020, 1020)),
+            ).to(self.dtype)
+        )
+    elif all_of(
+        none_of(other.is_floating_point()),
+        none_of(other.is_complex()),
+        any_of(self.dtype == torch.float64, self.dtype == torch.complex128),
+    ):
+        op.returns(torch.ops.aten.mul(self, torch.ops.aten.pow(2.0, other.to(torch.float64))))
+    else:
+        op.returns(torch.ops.aten.mul(self, torch.ops.aten.pow(2.0, other)))
 
 
 @_lib.operator(
@@ -1978,7 +2009,7 @@ def _gcd_default(op, self, other):
         none_of(self.is_complex()),
         none_of(other.is_floating_point()),
         none_of(other.is_complex()),
-        self.dtype != torch.bool,
+        result_type(self, other) != torch.bool,
         message=f"gcd() is implemented for integers, not for {self.dtype} and {other.dtype}",
         error=NotImplementedError,
     )
@@ -2001,7 +2032,7 @@ def gcd_(op, self, other):
         none_of(self.is_complex()),
         none_of(other.is_floating_point()),
         none_of(other.is_complex()),
-        self.dtype != torch.bool,
+        result_type(self, other) != torch.bool,
         message=f"gcd() is implemented for integers, not for {self.dtype} and {other.dtype}",
         error=NotImplementedError,
     )
@@ -2039,7 +2070,7 @@ def _lcm_default(op, self, other):
         none_of(self.is_complex()),
         none_of(other.is_floating_point()),
         none_of(other.is_complex()),
-        self.dtype != torch.bool,
+        result_type(self, other) != torch.bool,
         message=f"lcm() is implemented for integers, not for {self.dtype} and {other.dtype}",
         error=NotImplementedError,
     )
@@ -2062,7 +2093,7 @@ def lcm_(op, self, other):
         none_of(self.is_complex()),
         none_of(other.is_floating_point()),
         none_of(other.is_complex()),
-        self.dtype != torch.bool,
+        result_type(self, other) != torch.bool,
         message=f"lcm() is implemented for integers, not for {self.dtype} and {other.dtype}",
         error=NotImplementedError,
     )
@@ -2100,7 +2131,7 @@ def _bitwise_left_shift_tensor(op, self, other):
         none_of(self.is_complex()),
         none_of(other.is_floating_point()),
         none_of(other.is_complex()),
-        self.dtype != torch.bool,
+        result_type(self, other) != torch.bool,
         message=f"bitwise_left_shift() is implemented for integers, not for {self.dtype} and {other.dtype}",
         error=NotImplementedError,
     )
@@ -2123,7 +2154,7 @@ def _bitwise_left_shift__tensor(op, self, other):
         none_of(self.is_complex()),
         none_of(other.is_floating_point()),
         none_of(other.is_complex()),
-        self.dtype != torch.bool,
+        result_type(self, other) != torch.bool,
         message=f"bitwise_left_shift() is implemented for integers, not for {self.dtype} and {other.dtype}",
         error=NotImplementedError,
     )
@@ -2220,7 +2251,7 @@ def _bitwise_right_shift_tensor(op, self, other):
         none_of(self.is_complex()),
         none_of(other.is_floating_point()),
         none_of(other.is_complex()),
-        self.dtype != torch.bool,
+        result_type(self, other) != torch.bool,
         message=f"bitwise_right_shift() is implemented for integers, not for {self.dtype} and {other.dtype}",
         error=NotImplementedError,
     )
@@ -2243,7 +2274,7 @@ def _bitwise_right_shift__tensor(op, self, other):
         none_of(self.is_complex()),
         none_of(other.is_floating_point()),
         none_of(other.is_complex()),
-        self.dtype != torch.bool,
+        result_type(self, other) != torch.bool,
         message=f"bitwise_right_shift() is implemented for integers, not for {self.dtype} and {other.dtype}",
         error=NotImplementedError,
     )

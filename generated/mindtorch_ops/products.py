@@ -257,7 +257,7 @@ def _linalg_cross_default(op, self, other, dim):
 @_lib.operator(
     "linalg_cross.out(Tensor self, Tensor other, *, int dim=-1, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
+    overlap_check=("Internal", "Full"),
 )
 def _linalg_cross_out(op):
     """The out variant of ``linalg_cross``."""
@@ -274,7 +274,7 @@ def _cross_default(op):
 @_lib.operator(
     "cross.out(Tensor self, Tensor other, int? dim=None, *, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
+    overlap_check=("Internal", "Full"),
 )
 def _cross_out(op):
     """The out variant of ``cross``."""

@@ -153,6 +153,17 @@ def _randperm_default(op):
 
 
 @_lib.operator(
+    "randperm.out(SymInt n, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="nondeterministic_seeded",
+    overlap_check=("Internal", "Partial"),
+)
+def _randperm_out(op):
+    """The out variant of ``randperm``."""
+    op.variant_of(torch.ops.aten.randperm.default)
+    op.not_implemented()
+
+
+@_lib.operator(
     "randperm.generator(SymInt n, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? "
     "device=None, bool? pin_memory=None) -> Tensor",
     tags="nondeterministic_seeded",
@@ -163,6 +174,17 @@ def _randperm_generator(op):
 
 
 @_lib.operator(
+    "randperm.generator_out(SymInt n, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)",
+    tags="nondeterministic_seeded",
+    overlap_check=("Internal", "Partial"),
+)
+def _randperm_generator_out(op):
+    """The out variant of ``randperm.generator``."""
+    op.variant_of(torch.ops.aten.randperm.generator)
+    op.not_implemented()
+
+
+@_lib.operator(
     "normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, "
     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     tags="nondeterministic_seeded",
@@ -170,6 +192,97 @@ def _randperm_generator(op):
 def _normal_float_float(op):
     """Random numbers, normally distributed."""
     op.python("mindtorch_v2.kernels.random:normal_of_size", device="any")
+
+
+@_lib.operator(
+    "rand.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="nondeterministic_seeded",
+    overlap_check=("Internal", "Partial"),
+)
+def _rand_out(op, size, out):
+    """`rand` into a tensor."""
+    op.check(
+        any_of(out.is_floating_point(), out.is_complex()),
+        message=f'"check_uniform_bounds" not implemented for {out.dtype}',
+        error=NotImplementedError,
+    )
+    op.returns(torch.ops.aten.uniform_(torch.ops.aten.resize_(out, size)))
+
+
+@_lib.operator(
+    "rand.generator_out(SymInt[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)",
+    tags="nondeterministic_seeded",
+    overlap_check=("Internal", "Partial"),
+)
+def _rand_generator_out(op, size, generator, out):
+    """`rand` into a tensor."""
+    op.check(
+        any_of(out.is_floating_point(), out.is_complex()),
+        message=f'"check_uniform_bounds" not implemented for {out.dtype}',
+        error=NotImplementedError,
+    )
+    op.returns(torch.ops.aten.uniform_(torch.ops.aten.resize_(out, size), generator=generator))
+
+
+@_lib.operator(
+    "randn.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="nondeterministic_seeded",
+    overlap_check=("Internal", "Partial"),
+)
+def _randn_out(op, size, out):
+    """`randn` into a tensor."""
+    op.returns(torch.ops.aten.normal_(torch.ops.aten.resize_(out, size)))
+
+
+@_lib.operator(
+    "randn.generator_out(SymInt[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)",
+    tags="nondeterministic_seeded",
+    overlap_check=("Internal", "Partial"),
+)
+def _randn_generator_out(op, size, generator, out):
+    """`randn` into a tensor."""
+    op.returns(torch.ops.aten.normal_(torch.ops.aten.resize_(out, size), generator=generator))
+
+
+@_lib.operator(
+    "randint.out(SymInt high, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="nondeterministic_seeded",
+    overlap_check=("Internal", "Partial"),
+)
+def _randint_out(op, high, size, out):
+    """`randint` into a tensor."""
+    op.returns(torch.ops.aten.random_(torch.ops.aten.resize_(out, size), 0, high))
+
+
+@_lib.operator(
+    "randint.generator_out(SymInt high, SymInt[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)",
+    tags="nondeterministic_seeded",
+    overlap_check=("Internal", "Partial"),
+)
+def _randint_generator_out(op, high, size, generator, out):
+    """`randint` into a tensor."""
+    op.returns(torch.ops.aten.random_(torch.ops.aten.resize_(out, size), 0, high, generator=generator))
+
+
+@_lib.operator(
+    "randint.low_out(SymInt low, SymInt high, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
+    tags="nondeterministic_seeded",
+    overlap_check=("Internal", "Partial"),
+)
+def _randint_low_out(op, low, high, size, out):
+    """`randint` into a tensor."""
+    op.returns(torch.ops.aten.random_(torch.ops.aten.resize_(out, size), low, high))
+
+
+@_lib.operator(
+    "randint.low_generator_out(SymInt low, SymInt high, SymInt[] size, *, Generator? generator, Tensor(a!) out) -> "
+    "Tensor(a!)",
+    tags="nondeterministic_seeded",
+    overlap_check=("Internal", "Partial"),
+)
+def _randint_low_generator_out(op, low, high, size, generator, out):
+    """`randint` into a tensor."""
+    op.returns(torch.ops.aten.random_(torch.ops.aten.resize_(out, size), low, high, generator=generator))
 
 
 @_lib.operator(
@@ -816,7 +929,7 @@ def _dirichlet_grad(op, x, alpha, total_):
     tags="nondeterministic_seeded",
     variants=("function", "method"),
 )
-def multinomial(op, self, num_samples, replacement):
+def _multinomial_default(op, self, num_samples, replacement):
     """Indices into each row of weights, drawn by these."""
     op.check(all_of(self.dim() > 0, self.dim() <= 2), message="prob_dist must be 1 or 2 dim")
     op.check(
@@ -832,6 +945,19 @@ def multinomial(op, self, num_samples, replacement):
     op.returns(empty(self.shape[:-1] + [num_samples], torch.int64, self))
     op.python("mindtorch_v2.kernels.random:multinomial")
     op.not_differentiable()
+
+
+@_lib.operator(
+    "multinomial.out(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None, "
+    "Tensor(a!) out) -> Tensor(a!)",
+    tags="nondeterministic_seeded",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _multinomial_out(op):
+    """The out variant of ``multinomial``."""
+    op.variant_of(torch.ops.aten.multinomial.default)
+    op.not_implemented()
 
 
 @_lib.operator("dropout(Tensor input, float p, bool train) -> Tensor", tags="nondeterministic_seeded")
@@ -884,3 +1010,4 @@ random_ = torch.ops.aten.random_
 random = torch.ops.aten.random
 bernoulli_ = torch.ops.aten.bernoulli_
 bernoulli = torch.ops.aten.bernoulli
+multinomial = torch.ops.aten.multinomial

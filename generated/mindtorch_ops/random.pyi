@@ -68,9 +68,17 @@ class _RandGenerator(OpOverload):
         pin_memory: bool | None = None,
     ) -> Tensor: ...
 
+class _RandOut(OpOverload):
+    def __call__(self, size: Sequence[int], *, out: Tensor) -> Tensor: ...
+
+class _RandGeneratorOut(OpOverload):
+    def __call__(self, size: Sequence[int], *, generator: Any, out: Tensor) -> Tensor: ...
+
 class _RandOverloads(OpOverloadPacket):
     default: _RandDefault
     generator: _RandGenerator
+    out: _RandOut
+    generator_out: _RandGeneratorOut
 
 class _Rand(_RandOverloads):
     @overload
@@ -96,6 +104,12 @@ class _Rand(_RandOverloads):
         pin_memory: bool | None = None,
     ) -> Tensor:
         """Random numbers, evenly distributed over [0, 1)."""
+    @overload
+    def __call__(self, size: Sequence[int], *, out: Tensor) -> Tensor:
+        """`rand` into a tensor."""
+    @overload
+    def __call__(self, size: Sequence[int], *, generator: Any, out: Tensor) -> Tensor:
+        """`rand` into a tensor."""
 
 rand: _Rand
 
@@ -122,9 +136,17 @@ class _RandnGenerator(OpOverload):
         pin_memory: bool | None = None,
     ) -> Tensor: ...
 
+class _RandnOut(OpOverload):
+    def __call__(self, size: Sequence[int], *, out: Tensor) -> Tensor: ...
+
+class _RandnGeneratorOut(OpOverload):
+    def __call__(self, size: Sequence[int], *, generator: Any, out: Tensor) -> Tensor: ...
+
 class _RandnOverloads(OpOverloadPacket):
     default: _RandnDefault
     generator: _RandnGenerator
+    out: _RandnOut
+    generator_out: _RandnGeneratorOut
 
 class _Randn(_RandnOverloads):
     @overload
@@ -150,6 +172,12 @@ class _Randn(_RandnOverloads):
         pin_memory: bool | None = None,
     ) -> Tensor:
         """Random numbers, normally distributed with mean 0 and variance 1."""
+    @overload
+    def __call__(self, size: Sequence[int], *, out: Tensor) -> Tensor:
+        """`randn` into a tensor."""
+    @overload
+    def __call__(self, size: Sequence[int], *, generator: Any, out: Tensor) -> Tensor:
+        """`randn` into a tensor."""
 
 randn: _Randn
 
@@ -205,11 +233,27 @@ class _RandintLowGenerator(OpOverload):
         pin_memory: bool | None = None,
     ) -> Tensor: ...
 
+class _RandintOut(OpOverload):
+    def __call__(self, high: int, size: Sequence[int], *, out: Tensor) -> Tensor: ...
+
+class _RandintGeneratorOut(OpOverload):
+    def __call__(self, high: int, size: Sequence[int], *, generator: Any, out: Tensor) -> Tensor: ...
+
+class _RandintLowOut(OpOverload):
+    def __call__(self, low: int, high: int, size: Sequence[int], *, out: Tensor) -> Tensor: ...
+
+class _RandintLowGeneratorOut(OpOverload):
+    def __call__(self, low: int, high: int, size: Sequence[int], *, generator: Any, out: Tensor) -> Tensor: ...
+
 class _RandintOverloads(OpOverloadPacket):
     default: _RandintDefault
     generator: _RandintGenerator
     low: _RandintLow
     low_generator: _RandintLowGenerator
+    out: _RandintOut
+    generator_out: _RandintGeneratorOut
+    low_out: _RandintLowOut
+    low_generator_out: _RandintLowGeneratorOut
 
 class _Randint(_RandintOverloads):
     @overload
@@ -264,6 +308,18 @@ class _Randint(_RandintOverloads):
         pin_memory: bool | None = None,
     ) -> Tensor:
         """Random integers from low to high - 1."""
+    @overload
+    def __call__(self, high: int, size: Sequence[int], *, out: Tensor) -> Tensor:
+        """`randint` into a tensor."""
+    @overload
+    def __call__(self, high: int, size: Sequence[int], *, generator: Any, out: Tensor) -> Tensor:
+        """`randint` into a tensor."""
+    @overload
+    def __call__(self, low: int, high: int, size: Sequence[int], *, out: Tensor) -> Tensor:
+        """`randint` into a tensor."""
+    @overload
+    def __call__(self, low: int, high: int, size: Sequence[int], *, generator: Any, out: Tensor) -> Tensor:
+        """`randint` into a tensor."""
 
 randint: _Randint
 
@@ -278,6 +334,9 @@ class _RandpermDefault(OpOverload):
         pin_memory: bool | None = None,
     ) -> Tensor: ...
 
+class _RandpermOut(OpOverload):
+    def __call__(self, n: int, *, out: Tensor) -> Tensor: ...
+
 class _RandpermGenerator(OpOverload):
     def __call__(
         self,
@@ -290,9 +349,14 @@ class _RandpermGenerator(OpOverload):
         pin_memory: bool | None = None,
     ) -> Tensor: ...
 
+class _RandpermGeneratorOut(OpOverload):
+    def __call__(self, n: int, *, generator: Any, out: Tensor) -> Tensor: ...
+
 class _RandpermOverloads(OpOverloadPacket):
     default: _RandpermDefault
+    out: _RandpermOut
     generator: _RandpermGenerator
+    generator_out: _RandpermGeneratorOut
 
 class _Randperm(_RandpermOverloads):
     @overload
@@ -307,6 +371,9 @@ class _Randperm(_RandpermOverloads):
     ) -> Tensor:
         """The integers from 0 to n - 1 in random order."""
     @overload
+    def __call__(self, n: int, *, out: Tensor) -> Tensor:
+        """The out variant of ``randperm``."""
+    @overload
     def __call__(
         self,
         n: int,
@@ -318,6 +385,9 @@ class _Randperm(_RandpermOverloads):
         pin_memory: bool | None = None,
     ) -> Tensor:
         """The integers from 0 to n - 1 in random order."""
+    @overload
+    def __call__(self, n: int, *, generator: Any, out: Tensor) -> Tensor:
+        """The out variant of ``randperm.generator``."""
 
 randperm: _Randperm
 
@@ -909,9 +979,27 @@ class _DirichletGrad(OpOverload):
 
 _dirichlet_grad: _DirichletGrad
 
-class _Multinomial(OpOverload):
+class _MultinomialDefault(OpOverload):
+    def __call__(op, self: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor: ...
+
+class _MultinomialOut(OpOverload):
+    def __call__(
+        op, self: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Tensor
+    ) -> Tensor: ...
+
+class _MultinomialOverloads(OpOverloadPacket):
+    default: _MultinomialDefault
+    out: _MultinomialOut
+
+class _Multinomial(_MultinomialOverloads):
+    @overload
     def __call__(op, self: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
         """Indices into each row of weights, drawn by these."""
+    @overload
+    def __call__(
+        op, self: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Tensor
+    ) -> Tensor:
+        """The out variant of ``multinomial``."""
 
 multinomial: _Multinomial
 

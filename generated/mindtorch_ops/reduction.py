@@ -59,7 +59,7 @@ def _sum_default(op, self, dtype):
 @_lib.operator(
     "sum.out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
+    overlap_check=("Internal",),
 )
 def _sum_out(op):
     """The out variant of ``sum``."""
@@ -99,7 +99,7 @@ def _sum_dim_intlist(op, self, dim, keepdim, dtype):
     "sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> "
     "Tensor(a!)",
     device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
+    overlap_check=("Internal",),
 )
 def _sum_intlist_out(op):
     """The out variant of ``sum.dim_IntList``."""
@@ -136,7 +136,7 @@ def _mean_default(op, self, dtype):
 @_lib.operator(
     "mean.dtype_out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
+    overlap_check=("Internal",),
 )
 def _mean_dtype_out(op):
     """The out variant of ``mean``."""
@@ -181,7 +181,7 @@ def _mean_dim(op, self, dim, keepdim, dtype):
 @_lib.operator(
     "mean.out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
+    overlap_check=("Internal",),
 )
 def _mean_out(op):
     """The out variant of ``mean.dim``."""
@@ -216,7 +216,7 @@ def _prod_default(op, self, dtype):
 @_lib.operator(
     "prod.out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
+    overlap_check=("Internal",),
 )
 def _prod_out(op):
     """The out variant of ``prod``."""
@@ -254,7 +254,7 @@ def _prod_dim_int(op, self, dim, keepdim, dtype):
 @_lib.operator(
     "prod.int_out(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
+    overlap_check=("Internal",),
 )
 def _prod_int_out(op):
     """The out variant of ``prod.dim_int``."""
@@ -291,9 +291,7 @@ def _max_default(op, self):
 
 
 @_lib.operator(
-    "max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
-    device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
+    "max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", device_check="ExactSame", overlap_check=("Internal",)
 )
 def _max_unary_out(op):
     """The out variant of ``max``."""
@@ -396,7 +394,7 @@ def _amax_default(op, self, dim, keepdim):
 @_lib.operator(
     "amax.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
+    overlap_check=("Internal",),
 )
 def _amax_out(op):
     """The out variant of ``amax``."""
@@ -474,9 +472,7 @@ def _min_default(op, self):
 
 
 @_lib.operator(
-    "min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
-    device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
+    "min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", device_check="ExactSame", overlap_check=("Internal",)
 )
 def _min_unary_out(op):
     """The out variant of ``min``."""
@@ -579,7 +575,7 @@ def _amin_default(op, self, dim, keepdim):
 @_lib.operator(
     "amin.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
+    overlap_check=("Internal",),
 )
 def _amin_out(op):
     """The out variant of ``amin``."""

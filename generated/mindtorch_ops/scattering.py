@@ -115,7 +115,7 @@ def _take_along_dim_default(op):
 @_lib.operator(
     "take_along_dim.out(Tensor self, Tensor indices, int? dim=None, *, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
-    overlap_check=("Internal", "Partial"),
+    overlap_check=("Internal", "Full"),
 )
 def _take_along_dim_out(op):
     """The out variant of ``take_along_dim``."""
@@ -151,12 +151,6 @@ def _scatter__src(op, self, dim, index, src):
         return {self: torch.ops.aten.scatter(grad, dim, index, 0), src: grad.gather(dim, index)}
 
 
-@_lib.operator("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", variants=("function", "method"))
-def _scatter_src(op, self, dim, index, src):
-    """The functional variant of ``scatter_.src``."""
-    op.returns(torch.ops.aten.scatter_(self.clone(), dim, index, src))
-
-
 @_lib.operator(
     "scatter.src_out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
@@ -166,6 +160,12 @@ def _scatter_src_out(op):
     """The out variant of ``scatter_.src``."""
     op.variant_of(torch.ops.aten.scatter_.src)
     op.not_implemented()
+
+
+@_lib.operator("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", variants=("function", "method"))
+def _scatter_src(op, self, dim, index, src):
+    """`scatter_` into a copy."""
+    op.returns(torch.ops.aten.scatter_(self.clone() if self.is_contiguous() else self.contiguous(), dim, index, src))
 
 
 @_lib.operator(
@@ -185,14 +185,6 @@ def _scatter__value(op, self, dim, index):
 
 
 @_lib.operator(
-    "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", variants=("function", "method")
-)
-def _scatter_value(op, self, dim, index, value):
-    """The functional variant of ``scatter_.value``."""
-    op.returns(torch.ops.aten.scatter_(self.clone(), dim, index, value))
-
-
-@_lib.operator(
     "scatter.value_out(Tensor self, int dim, Tensor index, Scalar value, *, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
     overlap_check=("Internal", "Full"),
@@ -201,6 +193,14 @@ def _scatter_value_out(op):
     """The out variant of ``scatter_.value``."""
     op.variant_of(torch.ops.aten.scatter_.value)
     op.not_implemented()
+
+
+@_lib.operator(
+    "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", variants=("function", "method")
+)
+def _scatter_value(op, self, dim, index, value):
+    """`scatter_.value` into a copy."""
+    op.returns(torch.ops.aten.scatter_(self.clone() if self.is_contiguous() else self.contiguous(), dim, index, value))
 
 
 @_lib.operator(
@@ -217,15 +217,6 @@ def _scatter__reduce(op, self):
 
 
 @_lib.operator(
-    "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
-    variants=("function", "method"),
-)
-def _scatter_reduce(op, self, dim, index, src, reduce):
-    """The functional variant of ``scatter_.reduce``."""
-    op.returns(torch.ops.aten.scatter_(self.clone(), dim, index, src, reduce=reduce))
-
-
-@_lib.operator(
     "scatter.reduce_out(Tensor self, int dim, Tensor index, Tensor src, *, str reduce, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
     overlap_check=("Internal", "Full"),
@@ -234,6 +225,19 @@ def _scatter_reduce_out(op):
     """The out variant of ``scatter_.reduce``."""
     op.variant_of(torch.ops.aten.scatter_.reduce)
     op.not_implemented()
+
+
+@_lib.operator(
+    "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+    variants=("function", "method"),
+)
+def _scatter_reduce(op, self, dim, index, src, reduce):
+    """`scatter_.reduce` into a copy."""
+    op.returns(
+        torch.ops.aten.scatter_(
+            self.clone() if self.is_contiguous() else self.contiguous(), dim, index, src, reduce=reduce
+        )
+    )
 
 
 @_lib.operator(
@@ -250,15 +254,6 @@ def _scatter__value_reduce(op, self):
 
 
 @_lib.operator(
-    "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
-    variants=("function", "method"),
-)
-def _scatter_value_reduce(op, self, dim, index, value, reduce):
-    """The functional variant of ``scatter_.value_reduce``."""
-    op.returns(torch.ops.aten.scatter_(self.clone(), dim, index, value, reduce=reduce))
-
-
-@_lib.operator(
     "scatter.value_reduce_out(Tensor self, int dim, Tensor index, Scalar value, *, str reduce, Tensor(a!) out) -> "
     "Tensor(a!)",
     device_check="ExactSame",
@@ -268,6 +263,19 @@ def _scatter_value_reduce_out(op):
     """The out variant of ``scatter_.value_reduce``."""
     op.variant_of(torch.ops.aten.scatter_.value_reduce)
     op.not_implemented()
+
+
+@_lib.operator(
+    "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
+    variants=("function", "method"),
+)
+def _scatter_value_reduce(op, self, dim, index, value, reduce):
+    """`scatter_.value_reduce` into a copy."""
+    op.returns(
+        torch.ops.aten.scatter_(
+            self.clone() if self.is_contiguous() else self.contiguous(), dim, index, value, reduce=reduce
+        )
+    )
 
 
 @_lib.operator(
@@ -383,15 +391,6 @@ def index_add_(op, self, dim, index, source, alpha):
 
 
 @_lib.operator(
-    "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-    variants=("function", "method"),
-)
-def _index_add_default(op, self, dim, index, source, alpha):
-    """The functional variant of ``index_add_``."""
-    op.returns(torch.ops.aten.index_add_(self.clone(), dim, index, source, alpha=alpha))
-
-
-@_lib.operator(
     "index_add.out(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
     overlap_check=("Internal", "Full"),
@@ -400,6 +399,19 @@ def _index_add_out(op):
     """The out variant of ``index_add_``."""
     op.variant_of(torch.ops.aten.index_add_.default)
     op.not_implemented()
+
+
+@_lib.operator(
+    "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+    variants=("function", "method"),
+)
+def _index_add_default(op, self, dim, index, source, alpha):
+    """`index_add_` into a copy."""
+    op.returns(
+        torch.ops.aten.index_add_(
+            self.clone() if self.is_contiguous() else self.contiguous(), dim, index, source, alpha=alpha
+        )
+    )
 
 
 @_lib.operator(
@@ -436,14 +448,6 @@ def index_copy_(op, self, dim, index, source):
 
 
 @_lib.operator(
-    "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", variants=("function", "method")
-)
-def _index_copy_default(op, self, dim, index, source):
-    """The functional variant of ``index_copy_``."""
-    op.returns(torch.ops.aten.index_copy_(self.clone(), dim, index, source))
-
-
-@_lib.operator(
     "index_copy.out(Tensor self, int dim, Tensor index, Tensor source, *, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
     overlap_check=("Internal", "Full"),
@@ -452,6 +456,16 @@ def _index_copy_out(op):
     """The out variant of ``index_copy_``."""
     op.variant_of(torch.ops.aten.index_copy_.default)
     op.not_implemented()
+
+
+@_lib.operator(
+    "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", variants=("function", "method")
+)
+def _index_copy_default(op, self, dim, index, source):
+    """`index_copy_` into a copy."""
+    op.returns(
+        torch.ops.aten.index_copy_(self.clone() if self.is_contiguous() else self.contiguous(), dim, index, source)
+    )
 
 
 @_lib.operator(

@@ -133,65 +133,65 @@ class _ScatterInPlace(_ScatterInPlaceOverloads):
 
 scatter_: _ScatterInPlace
 
-class _ScatterSrc(OpOverload):
-    def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor: ...
-
 class _ScatterSrcOut(OpOverload):
     def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor) -> Tensor: ...
 
-class _ScatterValue(OpOverload):
-    def __call__(op, self: Tensor, dim: int, index: Tensor, value: float) -> Tensor: ...
+class _ScatterSrc(OpOverload):
+    def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor: ...
 
 class _ScatterValueOut(OpOverload):
     def __call__(op, self: Tensor, dim: int, index: Tensor, value: float, *, out: Tensor) -> Tensor: ...
 
-class _ScatterReduce(OpOverload):
-    def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor: ...
+class _ScatterValue(OpOverload):
+    def __call__(op, self: Tensor, dim: int, index: Tensor, value: float) -> Tensor: ...
 
 class _ScatterReduceOut(OpOverload):
     def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str, out: Tensor) -> Tensor: ...
 
-class _ScatterValueReduce(OpOverload):
-    def __call__(op, self: Tensor, dim: int, index: Tensor, value: float, *, reduce: str) -> Tensor: ...
+class _ScatterReduce(OpOverload):
+    def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor: ...
 
 class _ScatterValueReduceOut(OpOverload):
     def __call__(op, self: Tensor, dim: int, index: Tensor, value: float, *, reduce: str, out: Tensor) -> Tensor: ...
 
+class _ScatterValueReduce(OpOverload):
+    def __call__(op, self: Tensor, dim: int, index: Tensor, value: float, *, reduce: str) -> Tensor: ...
+
 class _ScatterOverloads(OpOverloadPacket):
-    src: _ScatterSrc
     src_out: _ScatterSrcOut
-    value: _ScatterValue
+    src: _ScatterSrc
     value_out: _ScatterValueOut
-    reduce: _ScatterReduce
+    value: _ScatterValue
     reduce_out: _ScatterReduceOut
-    value_reduce: _ScatterValueReduce
+    reduce: _ScatterReduce
     value_reduce_out: _ScatterValueReduceOut
+    value_reduce: _ScatterValueReduce
 
 class _Scatter(_ScatterOverloads):
-    @overload
-    def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-        """The functional variant of ``scatter_.src``."""
     @overload
     def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor) -> Tensor:
         """The out variant of ``scatter_.src``."""
     @overload
-    def __call__(op, self: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
-        """The functional variant of ``scatter_.value``."""
+    def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+        """`scatter_` into a copy."""
     @overload
     def __call__(op, self: Tensor, dim: int, index: Tensor, value: float, *, out: Tensor) -> Tensor:
         """The out variant of ``scatter_.value``."""
     @overload
-    def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor:
-        """The functional variant of ``scatter_.reduce``."""
+    def __call__(op, self: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
+        """`scatter_.value` into a copy."""
     @overload
     def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str, out: Tensor) -> Tensor:
         """The out variant of ``scatter_.reduce``."""
     @overload
-    def __call__(op, self: Tensor, dim: int, index: Tensor, value: float, *, reduce: str) -> Tensor:
-        """The functional variant of ``scatter_.value_reduce``."""
+    def __call__(op, self: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor:
+        """`scatter_.reduce` into a copy."""
     @overload
     def __call__(op, self: Tensor, dim: int, index: Tensor, value: float, *, reduce: str, out: Tensor) -> Tensor:
         """The out variant of ``scatter_.value_reduce``."""
+    @overload
+    def __call__(op, self: Tensor, dim: int, index: Tensor, value: float, *, reduce: str) -> Tensor:
+        """`scatter_.value_reduce` into a copy."""
 
 scatter: _Scatter
 
@@ -237,25 +237,25 @@ class _IndexAddInPlace(OpOverload):
 
 index_add_: _IndexAddInPlace
 
-class _IndexAddDefault(OpOverload):
-    def __call__(op, self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor: ...
-
 class _IndexAddOut(OpOverload):
     def __call__(
         op, self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1, out: Tensor
     ) -> Tensor: ...
 
+class _IndexAddDefault(OpOverload):
+    def __call__(op, self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor: ...
+
 class _IndexAddOverloads(OpOverloadPacket):
-    default: _IndexAddDefault
     out: _IndexAddOut
+    default: _IndexAddDefault
 
 class _IndexAdd(_IndexAddOverloads):
     @overload
-    def __call__(op, self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
-        """The functional variant of ``index_add_``."""
-    @overload
     def __call__(op, self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1, out: Tensor) -> Tensor:
         """The out variant of ``index_add_``."""
+    @overload
+    def __call__(op, self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+        """`index_add_` into a copy."""
 
 index_add: _IndexAdd
 
@@ -265,23 +265,23 @@ class _IndexCopyInPlace(OpOverload):
 
 index_copy_: _IndexCopyInPlace
 
-class _IndexCopyDefault(OpOverload):
-    def __call__(op, self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor: ...
-
 class _IndexCopyOut(OpOverload):
     def __call__(op, self: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Tensor) -> Tensor: ...
 
+class _IndexCopyDefault(OpOverload):
+    def __call__(op, self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor: ...
+
 class _IndexCopyOverloads(OpOverloadPacket):
-    default: _IndexCopyDefault
     out: _IndexCopyOut
+    default: _IndexCopyDefault
 
 class _IndexCopy(_IndexCopyOverloads):
     @overload
-    def __call__(op, self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-        """The functional variant of ``index_copy_``."""
-    @overload
     def __call__(op, self: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Tensor) -> Tensor:
         """The out variant of ``index_copy_``."""
+    @overload
+    def __call__(op, self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+        """`index_copy_` into a copy."""
 
 index_copy: _IndexCopy
 

@@ -317,6 +317,9 @@ cdef int accept_converted(Signature sig, int at, Bound* bound, bint explain) exc
         if sig.args[at].refuses_bool:
             check_factor(sig, at, bound)
         return 1
+    if <object>bound.slots[at] is None and bound.mode & BIND_NAMED and <object>PyTuple_GET_ITEM(sig.defaults, at) == []:
+        bound.slots[at] = PyTuple_GET_ITEM(sig.defaults, at)     # to functions and methods None is no dimensions, no stride
+        return 1
     if found == TOO_WIDE:
         raise IntegerOverflow(f"{sig.qualname}(): argument '{sig.names[at]}' (position {at + 1}): Overflow when unpacking long long: "
                               f"{<object>bound.slots[at]} needs more than 64 bits")

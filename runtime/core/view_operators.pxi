@@ -397,9 +397,10 @@ cdef list parts_of(Tensor t, int d, int64_t length, int64_t count):
 
 def split_evenly(Tensor self not None, int64_t split_size, int64_t dim):
     """Parts of `split_size` along a dimension; the last may be smaller."""
-    cdef int64_t size = divided_size("split", self, dim)
+    cdef int64_t size
     if split_size < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
+    size = divided_size("split", self, dim)
     if split_size == 0 and size != 0:
         raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}")
     return parts_of(self, counted_dim(dim, self.nd), split_size, 1 if size == 0 else (size - 1) // split_size + 1)
@@ -422,9 +423,10 @@ def split_into(Tensor self not None, split_sizes not None, int64_t dim):
 
 def chunked(Tensor self not None, int64_t chunks, int64_t dim):
     """At most `chunks` parts of equal size along a dimension; the last may be smaller."""
-    cdef int64_t size = divided_size("chunk", self, dim), length
+    cdef int64_t size, length
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    size = divided_size("chunk", self, dim)
     if size == 0:
         return parts_of(self, counted_dim(dim, self.nd), 0, chunks)
     length = (size - 1) // chunks + 1

@@ -136,7 +136,7 @@ def glu_backward(grad_output: Tensor, self: Tensor, dim: int) -> Tensor:
 
 def log_sigmoid_forward(self: Tensor) -> tuple[Tensor, Tensor]:
     """log(sigmoid(x)), and exp(-|x|)."""
-    x = _wide(self)
+    x = _wide(self.contiguous())  # both results lie in rows, as PyTorch's
     buffer = (-x.abs()).exp()
     return (x.clamp_max(0) - buffer.log1p()).to(self.dtype), buffer.to(self.dtype)
 

@@ -86,12 +86,11 @@ def rot90(self: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if self.dim() < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {self.dim()}")
-    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == self.dim():
-        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     for dim in dims:
-        if not -self.dim() <= dim < self.dim():
-            raise RuntimeError(f"Rotation dim0 out of range, dim0 = {dim}")
+        wrap_dim(dim, self.dim())
     first, second = dims
+    if first == second or abs(first - second) == self.dim():
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {first} and dim1 = {second}")
     turns = k % 4
     if turns == 1:
         turned = ops.aten.flip(self, [second]).transpose(first, second)
@@ -119,8 +118,10 @@ def repeats_of(repeats: Tensor, *, output_size: int | None = None) -> Tensor:
     if repeats.dim() != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype not in (_I64, _I32):
-        raise RuntimeError("repeats has to be Long or Int tensor")
+        raise NotImplementedError("repeats has to be Long or Int tensor")
     counts = bits(repeats)
+    if not counts.size:
+        return moved(counts, repeats.dtype)
     if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
     if output_size is not None and output_size != counts.sum():
@@ -139,16 +140,18 @@ def repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None, *, out
     """Slices along a dimension repeated, each as often as ``repeats`` says; without a dimension of the flat tensor."""
     aten = ops.aten
     given = self.reshape((-1,)) if dim is None else self
+    if isinstance(repeats, Tensor) and repeats.dim() > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     d = wrap_dim(dim or 0, given.dim())
-    size = given.shape[d] if given.dim() else 1
+    if not isinstance(repeats, Tensor) and repeats < 0:
+        raise RuntimeError("Repeats must be non-negative")
+    if not given.dim():
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    size = given.shape[d]
     if not isinstance(repeats, Tensor):
-        if repeats < 0:
-            raise RuntimeError("Repeats must be non-negative")
         repeats = aten.full([size], repeats, dtype=_I64, device=self.device)
     elif repeats.dim() == 0 or (repeats.dim() == 1 and repeats.shape[0] == 1):
         repeats = repeats.reshape((1,)).expand((size,))
-    elif repeats.dim() != 1:
-        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     elif repeats.shape[0] != size:
         raise RuntimeError("repeats must have the same size as input along dim")
     index = aten.repeat_interleave.Tensor(repeats.contiguous(), output_size=output_size)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import Any
 
 from .. import _core
@@ -141,13 +143,35 @@ def logcumsumexp(self: Tensor, dim: int) -> Tensor:
     import numpy as np
 
     d = wrap_dim(dim, self.dim())
-    if not self.is_floating_point():
+    if not self.is_floating_point() and not self.is_complex():
         raise NotImplementedError(f"logcumsumexp() is not implemented for {self.dtype}")
     if not self.dim() or not self.numel():
         return self.clone()  # type: ignore[no-any-return]
     with np.errstate(all="ignore"):
-        found = np.logaddexp.accumulate(as_array(self).astype("float64"), axis=d)
+        if self.is_complex():
+            steps = np.moveaxis(as_array(self).astype("complex128"), d, 0)
+            found = np.moveaxis(np.stack([*itertools.accumulate(steps, log_add_exp, initial=_LOG_OF_NONE)][1:]), 0, d)
+        else:
+            found = np.logaddexp.accumulate(as_array(self).astype("float64"), axis=d)
     return as_tensor(found, self.dtype)
+
+
+_LOG_OF_NONE = complex(-math.inf, 0)
+
+
+def log_add_exp(before: Any, x: Any) -> Any:
+    """log(exp(x) + exp(before)) of complex numbers, by the exponential of the lesser of both over the greater."""
+    import numpy as np
+
+    swaps = x.real < np.real(before)
+    less, more = np.where(swaps, x, before), np.where(swaps, before, x)
+    ratio = np.exp(less - more)
+    near = ratio.real * (2 + ratio.real) + ratio.imag * ratio.imag  # |1 + ratio|^2 - 1
+    log1p = np.where(np.abs(ratio) < 0.5, np.log1p(near) / 2, np.log(np.hypot(1 + ratio.real, ratio.imag)))
+    found = more + (log1p + 1j * np.arctan2(ratio.imag, 1 + ratio.real))
+    same = np.isinf(less.real) & (less.real == more.real)
+    found = np.where(same, np.where(less.real < 0, less, np.log(np.exp(less) + np.exp(more))), found)
+    return np.where(np.isnan(less) | np.isnan(more), complex(math.nan, math.nan), found)
 
 
 def logcumsumexp_backward(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
@@ -155,6 +179,11 @@ def logcumsumexp_backward(grad: Tensor, self: Tensor, result: Tensor, dim: int) 
     aten = ops.aten
     if not grad.dim() or not grad.numel():
         return grad
+
+    if grad.is_complex():
+        turned = (grad.conj_physical().log() - result).flip([dim]).logcumsumexp(dim).flip([dim]) + self
+        whole: Tensor = turned.exp().conj_physical()
+        return whole
 
     def part(sign: Tensor) -> Tensor:
         # As in PyTorch the least number stands for the logarithm of 0, whose infinity would have no gradient.

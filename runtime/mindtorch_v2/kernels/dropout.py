@@ -8,6 +8,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
+from .._type_info import contiguous_format
 from .creation import empty_like
 
 _F64 = _core.dtypes["float64"]
@@ -111,7 +112,8 @@ def _slopes(self: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
 
 
 def _leaky(self: Tensor, slope: float) -> Tensor:
-    result: Tensor = ops.aten.where(self > 0, self, self * slope)
+    rows = self.contiguous()  # as in PyTorch, where the result lies so
+    result: Tensor = ops.aten.where(rows > 0, rows, rows * slope)
     return result
 
 
@@ -120,7 +122,7 @@ def rrelu(
 ) -> Tensor:
     """x where it is positive, else x times a number drawn for each element; their mean where it is not training."""
     _check_slopes(self, lower, upper)
-    return self * _slopes(self, lower, upper, generator) if training else _leaky(self, (lower + upper) / 2)
+    return self.contiguous() * _slopes(self, lower, upper, generator) if training else _leaky(self, (lower + upper) / 2)
 
 
 def rrelu_(
@@ -151,7 +153,7 @@ def rrelu_with_noise(
     if not training:
         return _leaky(self, (lower + upper) / 2)
     noise.copy_(_slopes(self, lower, upper, generator))
-    result: Tensor = self * noise.clone()
+    result: Tensor = self.contiguous() * noise.clone(memory_format=contiguous_format)
     return result
 
 

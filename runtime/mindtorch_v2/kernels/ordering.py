@@ -45,8 +45,8 @@ def sort(self: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor,
 
 def sort_stable(self: Tensor, *, stable: bool | None, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
     """As `sort`; equal elements always keep their order."""
-    refuse_complex("sort", self)
     d = wrap_dim(dim, self.dim())
+    refuse_complex("sort", self)
     return _ordered(self, d, descending, *sort_fake(self))
 
 
@@ -197,8 +197,8 @@ def reduced_fake(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Te
 
 def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The most frequent elements along a dimension, the least of them, and a place of each."""
-    refuse_complex("mode", self)
     d = wrap_dim(dim, self.dim())
+    refuse_complex("mode", self)
     if self.dim() and not self.shape[d]:
         raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
     if not self.dim():

@@ -15,7 +15,7 @@ from .._core import Tensor, device, dtype
 from .._generators import Generator, generator_of
 from .._narrow_dtypes import is_narrow
 from .._ops import ops
-from .._type_info import finfo
+from .._type_info import contiguous_format, finfo
 from ..library.definitions._variants import resize_out
 from ._native import native
 from .creation import empty_like
@@ -347,9 +347,14 @@ def randint_like_low(
 
 
 # ---------------------------------------------------------------- of parameters in tensors
+def _rows_like(self: Tensor) -> Tensor:
+    """New memory in rows, however self lies: PyTorch draws in the order of elements here."""
+    return empty_like(self, memory_format=contiguous_format)
+
+
 def bernoulli(self: Tensor, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that self has at a place, else 0."""
-    result: Tensor = empty_like(self).bernoulli_(self, generator=generator)
+    result: Tensor = _rows_like(self).bernoulli_(self, generator=generator)
     return result
 
 
@@ -361,20 +366,20 @@ def bernoulli_into(self: Tensor, *, generator: Generator | None = None, out: Ten
 
 def bernoulli_of_number(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """A tensor as self, with every element 1 with probability p, else 0."""
-    result: Tensor = empty_like(self).bernoulli_(p, generator=generator)
+    result: Tensor = _rows_like(self).bernoulli_(p, generator=generator)
     return result
 
 
 def normal_around(mean: Tensor, std: float, *, generator: Generator | None = None) -> Tensor:
     """Normally distributed around ``mean``."""
-    result: Tensor = empty_like(mean).normal_(0, std, generator=generator).add_(mean)
+    result: Tensor = _rows_like(mean).normal_(0, std, generator=generator).add_(mean)
     return result
 
 
 def normal_wide(mean: float, std: Tensor, *, generator: Generator | None = None) -> Tensor:
     """Normally distributed, ``std`` wide."""
     _check_spread(std)
-    result: Tensor = empty_like(std).normal_(0, 1, generator=generator).mul_(std).add_(mean)
+    result: Tensor = _rows_like(std).normal_(0, 1, generator=generator).mul_(std).add_(mean)
     return result
 
 
@@ -382,7 +387,7 @@ def normal_of(mean: Tensor, std: Tensor, *, generator: Generator | None = None) 
     """Normally distributed around ``mean``, ``std`` wide."""
     _check_spread(std)
     shape = _core.broadcast_shapes(mean.shape, std.shape)
-    blank = empty_like(mean) if mean.shape == shape else _core.alloc(shape, mean.dtype, mean.device)
+    blank = _rows_like(mean) if mean.shape == shape else _core.alloc(shape, mean.dtype, mean.device)
     result: Tensor = blank.normal_(0, 1, generator=generator).mul_(std).add_(mean)
     return result
 

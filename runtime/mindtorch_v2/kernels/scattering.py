@@ -48,19 +48,19 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     """Elements written to, or added at, places of the flat tensor."""
     if not accumulate:
         alert_not_deterministic("put_")
-    if index.numel() != source.numel():
-        raise IndexError(
-            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-            f"{source.numel()}, index.numel() = {index.numel()}"
-        )
+    if index.dtype is not _I64:
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {index.dtype}")
     if self.dtype is not source.dtype:
         raise RuntimeError(
             f"put_(): self and source expected to have the same dtype, but got self.dtype = {self.dtype} and "
             "source.dtype = "
             f"{source.dtype}"
         )
-    if index.dtype is not _I64:
-        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {index.dtype}")
+    if index.numel() != source.numel():
+        raise IndexError(
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source.numel()}, index.numel() = {index.numel()}"
+        )
     if not index.numel():
         return self
     if not self.numel():

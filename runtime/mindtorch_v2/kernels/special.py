@@ -11,6 +11,7 @@ from .. import _core
 from .._core import Tensor
 from .._ops import ops
 from ._arrays import as_array, as_tensor, bits, moved
+from .cumulative import log_add_exp
 
 _DTYPES = _core.dtypes
 _BF16, _F64 = _DTYPES["bfloat16"], _DTYPES["float64"]
@@ -130,7 +131,31 @@ def frexp(self: Tensor) -> tuple[Tensor, Tensor]:
     import numpy as np
 
     mantissa, exponent = np.frexp(as_array(self))
-    return as_tensor(mantissa, self.dtype), as_tensor(exponent, _DTYPES["int32"])
+    parts = as_tensor(mantissa, self.dtype), as_tensor(exponent, _DTYPES["int32"])
+    if self.is_contiguous():
+        return parts
+    # As self lies, where it has no gaps.
+    return tuple(ops.aten.empty_like(self, dtype=part.dtype).copy_(part) for part in parts)
+
+
+def logaddexp_complex(self: Tensor, other: Tensor) -> Tensor:
+    """`logaddexp` of complex numbers."""
+    import numpy as np
+
+    _core.broadcast_shapes(self.shape, other.shape)
+    target = _core.common_dtype(self, other)
+    if target is _DTYPES["complex32"]:
+        raise NotImplementedError("\"logaddexp_cpu\" not implemented for 'ComplexHalf'")
+    wide = [as_array(tensor.to(_DTYPES["complex128"])) for tensor in (other, self)]
+    with np.errstate(all="ignore"):
+        return as_tensor(log_add_exp(*wide), target)
+
+
+def nextafter_of_two(self: Tensor, other: Tensor) -> Tensor:
+    """`nextafter` of two dtypes: the next number of the one that both are promoted to."""
+    target = _core.common_dtype(self, other)
+    result: Tensor = ops.aten.nextafter(self.to(target), other.to(target))
+    return result
 
 
 def nextafter_half(self: Tensor, other: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from .._argument_types import names_wrong_types
 from .._core import Tensor
 from .._frames import user_stacklevel
 from .._ops import ops
+from .._type_info import contiguous_format
 
 __all__ = [
     "alpha_dropout",
@@ -122,7 +123,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     """A sample of Gumbel's softmax; with ``hard`` 1 at its largest element, else 0, with the sample's gradient."""
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=user_stacklevel())
-    drawn = -ops.aten.empty_like(logits).exponential_().log()
+    drawn = -ops.aten.empty_like(logits, memory_format=contiguous_format).exponential_().log()
     soft: Tensor = ((logits + drawn) / tau).softmax(dim)
     if not hard:
         return soft

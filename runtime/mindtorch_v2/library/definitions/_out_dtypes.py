@@ -1,8 +1,9 @@
 """Which dtypes a tensor may have that an operator writes its result to.
 
-Into one that the result can be cast to, as a rule: a float into a double, not into an integer. Operators that keep
-their input's dtype, matrix products, and those with several results ask for the very dtype; some that reduce compute
-in the dtype of what they write to. Source: what PyTorch 2.13 does with outputs of other dtypes, each tried.
+Into the very dtype of the result, as a rule. Operators by element, sums and products, and what joins tensors write to
+whatever the result can be cast to: a float to a double, not to an integer; some that reduce compute in the dtype of
+what they write to. A program's own operators cast. Source: what PyTorch 2.13 does with outputs of other dtypes, each
+tried.
 """
 
 from __future__ import annotations
@@ -12,35 +13,49 @@ from opschema import Schema, SchemaKind
 from ..._core import Tensor, dtype, scalar_types
 from ..._functional import can_cast
 
-__all__ = ["computes_in", "dtype_problem"]
+__all__ = ["computes_in", "dtype_problem", "misfit"]
 
-# By element, in the dtype of the input.
+# By element, but in the dtype of the result alone.
 _KEPT = frozenset((
-    "abs", "absolute", "bitwise_not", "ceil", "clamp", "clamp_max", "clamp_min", "clip", "conj_physical", "fix",
-    "float_power", "floor", "frac", "hardshrink", "heaviside", "isneginf", "isposinf", "lerp", "nan_to_num", "neg",
-    "negative", "round", "sgn", "sign", "signbit", "special_round", "trunc",
+    "abs", "absolute", "bitwise_not", "ceil", "celu", "clamp", "clamp_max", "clamp_min", "clip", "complex",
+    "conj_physical", "elu", "fix", "float_power", "floor", "frac", "gelu", "hardshrink", "hardsigmoid", "hardswish",
+    "hardtanh", "heaviside", "isinf", "isnan", "isneginf", "isposinf", "leaky_relu", "lerp", "log_sigmoid",
+    "masked_fill", "mish", "nan_to_num", "neg", "negative", "polar", "relu", "round", "rsub", "sgn", "sign", "signbit",
+    "silu", "softplus", "softshrink", "special_round", "trunc", "where",
+    "bitwise_and.Scalar_Tensor", "bitwise_left_shift.Scalar_Tensor", "bitwise_or.Scalar_Tensor",
+    "bitwise_right_shift.Scalar_Tensor", "bitwise_xor.Scalar_Tensor", "remainder.Scalar_Tensor",
 ))  # fmt: skip
+# Of these names, but promoted as others by element.
+_PROMOTED = frozenset(("clamp.Tensor", "clamp_max.Tensor", "clamp_min.Tensor", "clip.Tensor", "lerp.Scalar"))
 _RUNNING = frozenset(("cummax", "cummin", "logcumsumexp"))
-_EXACT = frozenset((
-    "addmm", "alias_copy", "all", "amax", "amin", "any", "argmax", "argmin", "bincount", "bucketize", "complex",
-    "count_nonzero", "detach_copy", "diag", "diagonal_copy", "dot", "fft_fft", "fft_fft2", "fft_fftn", "fft_ifft",
-    "fft_ifft2", "fft_ifftn", "fft_ihfft", "fft_ihfft2", "fft_ihfftn", "fft_rfft", "fft_rfft2", "fft_rfftn", "gather",
-    "histc", "inner", "inverse", "isin", "linalg_det", "linalg_eigvals", "linalg_eigvalsh", "linalg_inv",
-    "linalg_matmul", "linalg_matrix_norm", "linalg_multi_dot", "linalg_norm", "linalg_solve", "linalg_svdvals",
-    "linalg_vecdot", "linalg_vector_norm", "log_softmax", "matmul", "median", "mm", "msort", "mv", "nanmedian",
-    "nanquantile", "nonzero", "nuclear_norm", "polar", "quantile", "searchsorted", "slice_copy", "slice_scatter",
-    "softmax", "squeeze_copy", "t_copy", "take", "take_along_dim", "tensordot", "tril", "triu", "unsqueeze_copy",
-    "upsample_bicubic2d", "upsample_bilinear2d", "upsample_linear1d", "upsample_nearest1d", "upsample_nearest2d",
-    "upsample_nearest3d", "_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d",
-    "upsample_trilinear3d", "vdot", "view_as_complex_copy",
+_JOINED = frozenset((
+    "cat", "column_stack", "concat", "concatenate", "dstack", "hstack", "row_stack", "stack", "vstack",
 ))  # fmt: skip
-_INTO_ITS_DTYPE = frozenset(("cumprod", "cumsum", "nansum", "prod", "sum"))
-_OF_TENSORS = frozenset(("clamp.Tensor", "clamp_max.Tensor", "clamp_min.Tensor", "clip.Tensor"))  # these are promoted
+# Not by element, and cast none the less.
+_CAST = _JOINED | {
+    "addr", "all", "any", "cholesky", "cholesky_inverse", "cholesky_solve", "diff", "fft_fftfreq", "fft_hfft",
+    "fft_hfft2", "fft_hfftn", "fft_irfft", "fft_irfft2", "fft_irfftn", "fft_rfftfreq", "ger", "glu", "huber_loss",
+    "kron", "linalg_cond", "linalg_householder_product", "linalg_matrix_power", "linalg_matrix_rank", "linalg_pinv",
+    "linalg_tensorinv", "linalg_tensorsolve", "logsumexp", "matrix_power", "max", "mean", "min", "mse_loss",
+    "mvlgamma", "nanmean", "orgqr", "outer", "smooth_l1_loss", "special_logsumexp", "special_multigammaln",
+    "special_xlogy", "std", "var",
+}  # fmt: skip
+_INTO_ITS_DTYPE = frozenset(("cumprod", "cumsum", "nansum", "prod.dim_int", "sum.dim_IntList"))
+_TRUTHS = frozenset(("all", "any"))  # into bytes, too
+
+
+def _full_name(schema: Schema) -> str:
+    return f"{schema.name}.{schema.overload}" if schema.overload else schema.name
 
 
 def computes_in(base: Schema, out: Tensor) -> dtype | None:
     """The dtype that an operator without one computes in, because it writes to ``out``; None: its own."""
-    return out.dtype if base.name in _INTO_ITS_DTYPE else None
+    return out.dtype if _full_name(base) in _INTO_ITS_DTYPE else None
+
+
+def _casts(base: Schema, pointwise: bool) -> bool:
+    """Whether an operator with one result writes it to another dtype."""
+    return pointwise or base.namespace != "aten" or base.name in _CAST or _full_name(base) in _INTO_ITS_DTYPE
 
 
 def dtype_problem(schema: Schema, base: Schema, pointwise: bool, target: dtype, result: dtype) -> str:
@@ -48,11 +63,19 @@ def dtype_problem(schema: Schema, base: Schema, pointwise: bool, target: dtype, 
     if target is result:
         return ""
     got, wanted = scalar_types[target.name], scalar_types[result.name]
-    if base.name in _KEPT and f"{base.name}.{base.overload}" not in _OF_TENSORS:
+    name = _full_name(base)
+    if name in _KEPT or (base.name in _KEPT and name not in _PROMOTED):
         return f"Found dtype {got} but expected {wanted}"
     if base.name in _RUNNING:
         return f"expected scalar_type {wanted} but found {got}"
-    exact = base.name in _EXACT or len(base.returns) > 1 if schema.kind is SchemaKind.OUT else not pointwise
-    if exact:
+    if base.name in _TRUTHS:
+        return "" if target.name == "uint8" else f"Expected out tensor to have dtype {wanted}, but got {got} instead"
+    casts = len(base.returns) == 1 and _casts(base, pointwise) if schema.kind is SchemaKind.OUT else pointwise
+    if not casts:
         return f"Expected out tensor to have dtype {wanted}, but got {got} instead"
     return "" if can_cast(result, target) else f"result type {wanted} can't be cast to the desired output type {got}"
+
+
+def misfit(base: Schema) -> type[Exception] | None:
+    """The class of errors that an operator says it by, where it is one of PyTorch's own; None: the usual one."""
+    return TypeError if base.namespace == "aten" and base.name in _JOINED else None

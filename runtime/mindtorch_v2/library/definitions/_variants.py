@@ -11,7 +11,7 @@ from opschema import OptionalType, Schema, SchemaKind
 
 from ..._core import OpOverload, Tensor, is_grad_enabled
 from ...errors import CheckError, check_error
-from ._out_dtypes import computes_in, dtype_problem
+from ._out_dtypes import computes_in, dtype_problem, misfit
 from ._policies import aliased_argument, called, in_tensors, merged
 
 __all__ = ["resize_out", "variant_kernel"]
@@ -117,7 +117,7 @@ def _copy(fits: _Fitting, name: str, target: Any, result: Any) -> None:
     if schema.kind is SchemaKind.OUT:
         resize_out(target, result)
     if problem := fits.problem(target, result):
-        raise CheckError(f"{schema.qualname}: {problem}")
+        raise (misfit(fits.base) or CheckError)(f"{schema.qualname}: {problem}")
     if target.shape != result.shape:
         got = {name: target.shape, "result": result.shape}
         raise check_error(schema.qualname, f"`{name}` to have the shape of {title}", got, CheckError)
