@@ -39,6 +39,23 @@ def test_parts_of_matrices_are_turned_into_parts(dtype: str) -> None:
         np.testing.assert_array_equal(out, wanted)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_runs_of_every_length(dtype: str) -> None:
+    for length in (*SIDES, 260, 1100):
+        x = matrix(dtype, 30, length).reshape(5, 6, length)
+        ours = torch.from_numpy(x)
+        np.testing.assert_array_equal(ours.transpose(0, 1).contiguous().numpy(), x.transpose(1, 0, 2))
+        np.testing.assert_array_equal(ours[:, ::2, 1:].contiguous().numpy(), x[:, ::2, 1:])
+        np.testing.assert_array_equal(
+            ours[:1].expand(5, 6, length).contiguous().numpy(), np.broadcast_to(x[:1], x.shape)
+        )
+        out = np.zeros((7, 6, length + 3), dtype)
+        wanted = out.copy()
+        wanted[1:6, :, 2:-1] = x
+        torch.from_numpy(out)[1:6, :, 2:-1].copy_(ours)
+        np.testing.assert_array_equal(out, wanted)
+
+
 def test_batches_are_turned() -> None:
     x = np.arange(3 * 70 * 40, dtype=np.float32).reshape(3, 70, 40)
     np.testing.assert_array_equal(torch.from_numpy(x).transpose(1, 2).contiguous().numpy(), x.transpose(0, 2, 1))

@@ -6,6 +6,7 @@ namespace mt {
 namespace {
 
 constexpr int64_t kTile = 32;  // elements: a tile of a transpose stays in the L1 cache
+constexpr int64_t kShortRun = 1024;  // bytes of a run beyond which a call for it is little
 
 // A run of elements, stretch by stretch. Where source and target overlap, from the end at which nothing is overwritten.
 int copy_run(CastFn cast, char* dst, int64_t dst_step, const char* src, int64_t src_step, int64_t dst_itemsize,
@@ -70,6 +71,46 @@ int copy_runs(const Walk<2>& walk, CastFn cast) {
   return MT_OK;
 }
 
+// Bytes of runs at fixed distances.
+struct MoveRuns {
+  MT_INLINE static int run(char* to, const char* from, int64_t to_apart, int64_t from_apart, int64_t runs, int64_t bytes) {
+    for (int64_t i = 0; i < runs; ++i, to += to_apart, from += from_apart) {
+      int64_t done = 0;
+      for (; done + kLine <= bytes; done += kLine) std::memcpy(to + done, from + done, kLine);
+      if (done < bytes) std::memcpy(to + done, from + done, size_t(bytes - done));
+    }
+    return MT_OK;
+  }
+};
+
+// The same of runs without gaps, of one dtype, where neither operand is written over: a call for each would take as long as it.
+int copy_short_runs(const Walk<2>& walk, CastFn) {
+  static const auto move = PerIsa<MoveRuns, char*, const char*, int64_t, int64_t, int64_t, int64_t>::pick();
+  Pace pace;
+  Cursor cursor;
+  const int inner = walk.ndim - 1;
+  const int64_t run = walk.shape[inner], runs = walk.shape[inner - 1], some = std::max<int64_t>(1, kStretch / run);
+  int64_t apart[2];
+  for (int k = 0; k < 2; ++k) apart[k] = walk.strides[k][inner - 1] * walk.itemsize[k];
+  for (int64_t done = 0; done < walk.numel; done += run * runs) {
+    char* to = cursor.address(walk, 0);
+    const char* from = cursor.address(walk, 1);
+    for (int64_t i = 0, count; i < runs; i += count, to += count * apart[0], from += count * apart[1]) {
+      count = std::min(some, runs - i);
+      move(to, from, apart[0], apart[1], count, run * walk.itemsize[0]);
+      if (pace.stops(count * run)) return MT_ERROR_INTERRUPTED;
+    }
+    cursor.advance(walk, run * runs);
+  }
+  return MT_OK;
+}
+
+// Whether runs are such, and short.
+bool has_short_runs(const Walk<2>& walk, bool same_dtype) {
+  const int inner = walk.ndim - 1;
+  return same_dtype && inner > 0 && walk.strides[0][inner] == 1 && walk.strides[1][inner] == 1 && walk.shape[inner] * walk.itemsize[0] <= kShortRun;
+}
+
 // Whether no byte is of both operands, so that it does not matter what is copied first.
 bool is_apart(const Walk<2>& walk) {
   const char *low[2], *high[2];
@@ -117,8 +158,9 @@ int copy(const mt_tensor* src, const mt_tensor* dst) {
   if (walk.ndim == 0) return cast(walk.data[0], 1, walk.data[1], 1, 1);
   const bool apart = is_apart(walk), transposed = is_transposed(walk);
   const bool turned = transposed && apart && dst->dtype == src->dtype && dst->itemsize <= kLargestTurned;
-  const auto whole = turned ? copy_turned : transposed ? copy_transposed : copy_runs;
   if (apart && !transposed) lengthen_runs(walk);
+  const bool short_runs = apart && !transposed && has_short_runs(walk, dst->dtype == src->dtype);
+  const auto whole = turned ? copy_turned : transposed ? copy_transposed : short_runs ? copy_short_runs : copy_runs;
   const int64_t length = walk.shape[0];
   return parallel(length, apart ? rows_grain(walk.numel / length) : length, [&](int64_t first, int64_t last) -> int {
     return last - first == length ? whole(walk, cast) : whole(part_of(walk, first, last), cast);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <mutex>
+#include <new>
 #include <vector>
 
 #include "tensor.h"
@@ -14,7 +14,7 @@ namespace {
 constexpr double kTurn = 6.283185307179586476925286766559;
 constexpr int64_t kLargestFactor = 31;    // of a length that is taken apart; one with a larger prime is done by a convolution
 constexpr int64_t kSideBySide = 1 << 9;   // elements of lines that are transformed together: their buffers stay in the L1 cache
-constexpr size_t kPlans = 64;             // lengths that are kept ready
+constexpr size_t kPlans = 64;             // lengths that a thread keeps ready
 
 // exp(-i turn k / n), the angle brought into an eighth of a turn by whole numbers, for its last bits.
 void root(int64_t k, int64_t n, double* re, double* im) {
@@ -45,21 +45,17 @@ struct Plan {
   explicit Plan(int64_t length);
 };
 
+// Each thread keeps its own, so that nothing is locked, which a forked child might find locked for ever.
 std::shared_ptr<const Plan> plan_for(int64_t n) {
-  static std::mutex lock;
-  static auto* plans = new std::vector<std::shared_ptr<const Plan>>;  // the last used is the last; never freed, as threads may outlive statics
-  {
-    const std::lock_guard<std::mutex> held(lock);
-    for (size_t i = plans->size(); i-- > 0;)
-      if ((*plans)[i]->n == n) {
-        std::rotate(plans->begin() + int64_t(i), plans->begin() + int64_t(i) + 1, plans->end());
-        return plans->back();
-      }
+  thread_local std::vector<std::shared_ptr<const Plan>> plans;  // the last used is the last
+  const auto known = std::find_if(plans.begin(), plans.end(), [n](const auto& plan) { return plan->n == n; });
+  if (known != plans.end()) {
+    std::rotate(known, known + 1, plans.end());
+    return plans.back();
   }
   std::shared_ptr<const Plan> made = std::make_shared<Plan>(n);
-  const std::lock_guard<std::mutex> held(lock);
-  if (plans->size() == kPlans) plans->erase(plans->begin());
-  plans->push_back(made);
+  if (plans.size() == kPlans) plans.erase(plans.begin());
+  plans.push_back(made);
   return made;
 }
 
@@ -257,8 +253,8 @@ void store(T* to, int64_t stride, int64_t n, int64_t count, Kind kind, const dou
 
 bool is_wide(const mt_tensor* t) { return t->dtype == MT_F64 || t->dtype == MT_C128; }
 
-// All lines of `in` along a dimension, to `out`, which may be the same tensor.
-int transform(const mt_tensor* in, const mt_tensor* out, int64_t dim, Kind kind, bool forward, double scale) {
+// All lines of `in` along a dimension, to `out`, which may be the same tensor. Throws std::bad_alloc.
+int transform_lines(const mt_tensor* in, const mt_tensor* out, int64_t dim, Kind kind, bool forward, double scale) {
   const int64_t n = kind == Kind::kToReal ? out->shape[dim] : in->shape[dim], all = numel(in) / in->shape[dim];
   const std::shared_ptr<const Plan> plan = plan_for(n);
   const int64_t room = plan->power ? plan->power->n : n, together = std::min(all, std::max(int64_t(1), kSideBySide / room));
@@ -307,6 +303,14 @@ int transform(const mt_tensor* in, const mt_tensor* out, int64_t dim, Kind kind,
   return MT_OK;
 }
 
+int transform(const mt_tensor* in, const mt_tensor* out, int64_t dim, Kind kind, bool forward, double scale) {
+  try {
+    return transform_lines(in, out, dim, kind, forward, scale);
+  } catch (const std::bad_alloc&) {
+    return MT_ERROR_MEMORY;
+  }
+}
+
 // Whether `out` is as `in` but for the size of a dimension, and both have elements.
 bool fit(const mt_tensor* in, const mt_tensor* out, int64_t other, int64_t dim) {
   if (in->ndim != out->ndim || in->ndim > kMaxDims || std::min(other, dim) < 0 || std::max(other, dim) >= in->ndim) return false;
@@ -351,7 +355,8 @@ MT_EXPORT int mt_fft_c2r(const mt_tensor* self, const mt_tensor* out, int64_t ot
   if (other == dim) return mt::transform(self, out, dim, mt::Kind::kToReal, false, scale);
   int64_t strides[mt::kMaxDims], step = 1;
   for (int64_t d = self->ndim - 1; d >= 0; step *= self->shape[d--]) strides[d] = step;
-  const std::unique_ptr<char[]> memory(new char[size_t(step * self->itemsize)]);
+  const std::unique_ptr<char[]> memory(new (std::nothrow) char[size_t(step * self->itemsize)]);
+  if (!memory) return MT_ERROR_MEMORY;
   const mt_tensor between{memory.get(), self->ndim, self->shape, strides, self->dtype, self->itemsize};
   if (int status = mt::transform(self, &between, other, mt::Kind::kComplex, false, 1)) return status;
   return mt::transform(&between, out, dim, mt::Kind::kToReal, false, scale);
