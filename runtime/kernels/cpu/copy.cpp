@@ -51,30 +51,37 @@ int copy_transposed(const Walk<2>& walk, CastFn cast) {
   return MT_OK;
 }
 
-// Of the last two dimensions the runs, at fixed distances.
-int copy_runs(const Walk<2>& walk, CastFn cast) {
-  Pace pace;
+// Calls f(to, from, runs, apart) until it returns another status than MT_OK: the runs of the last two dimensions, at fixed distances.
+template <class F>
+int each_runs(const Walk<2>& walk, F&& f) {
   Cursor cursor;
   const int inner = walk.ndim - 1;
   const int64_t run = walk.shape[inner], runs = inner > 0 ? walk.shape[inner - 1] : 1;
   int64_t apart[2] = {};
   for (int k = 0; k < 2 && inner > 0; ++k) apart[k] = walk.strides[k][inner - 1] * walk.itemsize[k];
   for (int64_t done = 0; done < walk.numel; done += run * runs) {
-    char* to = cursor.address(walk, 0);
-    const char* from = cursor.address(walk, 1);
-    for (int64_t i = 0; i < runs; ++i, to += apart[0], from += apart[1])
-      if (int status = copy_run(cast, to, walk.strides[0][inner], from, walk.strides[1][inner], walk.itemsize[0],
-                                walk.itemsize[1], run, pace))
-        return status;
+    if (int status = f(cursor.address(walk, 0), cursor.address(walk, 1), runs, apart)) return status;
     cursor.advance(walk, run * runs);
   }
   return MT_OK;
 }
 
+int copy_runs(const Walk<2>& walk, CastFn cast) {
+  Pace pace;
+  const int inner = walk.ndim - 1;
+  return each_runs(walk, [&](char* to, const char* from, int64_t runs, const int64_t* apart) -> int {
+    for (int64_t i = 0; i < runs; ++i, to += apart[0], from += apart[1])
+      if (int status = copy_run(cast, to, walk.strides[0][inner], from, walk.strides[1][inner], walk.itemsize[0],
+                                walk.itemsize[1], walk.shape[inner], pace))
+        return status;
+    return MT_OK;
+  });
+}
+
 // Bytes of runs at fixed distances.
 struct MoveRuns {
-  MT_INLINE static int run(char* to, const char* from, int64_t to_apart, int64_t from_apart, int64_t runs, int64_t bytes) {
-    for (int64_t i = 0; i < runs; ++i, to += to_apart, from += from_apart) {
+  MT_INLINE static int run(char* to, const char* from, const int64_t* apart, int64_t runs, int64_t bytes) {
+    for (int64_t i = 0; i < runs; ++i, to += apart[0], from += apart[1]) {
       int64_t done = 0;
       for (; done + kLine <= bytes; done += kLine) std::memcpy(to + done, from + done, kLine);
       if (done < bytes) std::memcpy(to + done, from + done, size_t(bytes - done));
@@ -85,24 +92,17 @@ struct MoveRuns {
 
 // The same of runs without gaps, of one dtype, where neither operand is written over: a call for each would take as long as it.
 int copy_short_runs(const Walk<2>& walk, CastFn) {
-  static const auto move = PerIsa<MoveRuns, char*, const char*, int64_t, int64_t, int64_t, int64_t>::pick();
+  static const auto move = PerIsa<MoveRuns, char*, const char*, const int64_t*, int64_t, int64_t>::pick();
   Pace pace;
-  Cursor cursor;
-  const int inner = walk.ndim - 1;
-  const int64_t run = walk.shape[inner], runs = walk.shape[inner - 1], some = std::max<int64_t>(1, kStretch / run);
-  int64_t apart[2];
-  for (int k = 0; k < 2; ++k) apart[k] = walk.strides[k][inner - 1] * walk.itemsize[k];
-  for (int64_t done = 0; done < walk.numel; done += run * runs) {
-    char* to = cursor.address(walk, 0);
-    const char* from = cursor.address(walk, 1);
+  const int64_t run = walk.shape[walk.ndim - 1], some = std::max<int64_t>(1, kStretch / run);
+  return each_runs(walk, [&](char* to, const char* from, int64_t runs, const int64_t* apart) -> int {
     for (int64_t i = 0, count; i < runs; i += count, to += count * apart[0], from += count * apart[1]) {
       count = std::min(some, runs - i);
-      move(to, from, apart[0], apart[1], count, run * walk.itemsize[0]);
+      move(to, from, apart, count, run * walk.itemsize[0]);
       if (pace.stops(count * run)) return MT_ERROR_INTERRUPTED;
     }
-    cursor.advance(walk, run * runs);
-  }
-  return MT_OK;
+    return MT_OK;
+  });
 }
 
 // Whether runs are such, and short.
