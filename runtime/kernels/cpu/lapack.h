@@ -30,6 +30,13 @@ std::unique_ptr<T[]> workspace(int64_t count) {
   return std::unique_ptr<T[]>(new (std::nothrow) T[size_t(std::max<int64_t>(count, 1))]);
 }
 
+// Writes a matrix by rows of what LAPACK left, columns that begin `step` numbers apart.
+template <class T>
+void rows_of_columns(const T* given, int64_t step, int64_t rows, int64_t columns, T* out) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) out[i * columns + j] = given[i + j * step];
+}
+
 // How many items of a batch are worth a thread, of so many operations each.
 inline int64_t matrices_grain(int64_t rows, int64_t columns) { return rows_grain(rows * columns, 8 * std::max<int64_t>(std::min(rows, columns), 1)); }
 

@@ -93,18 +93,16 @@ struct TileMadePairs : TilePairs<T, Bytes, Rows, Vectors> {
 };
 #endif
 
-// Makes pairs, in its place, of a panel of float numbers that bfloat16 has: two lines become one. Returns how many there are.
+// Makes pairs, in its place, of a panel of float numbers that bfloat16 has: two lines become one.
 template <int Width, class T>
-MT_INLINE int64_t make_pairs(T* panel, int64_t depth) {
-  const int64_t pairs = (depth + 1) / 2;
-  for (int64_t k = 0; k < pairs; ++k) {
+MT_INLINE void make_pairs(T* panel, int64_t depth) {
+  for (int64_t k = 0; 2 * k < depth; ++k) {
     uint32_t low[Width], high[Width] = {};
     std::memcpy(low, panel + 2 * k * Width, sizeof low);
     if (2 * k + 1 < depth) std::memcpy(high, panel + (2 * k + 1) * Width, sizeof high);
     for (int i = 0; i < Width; ++i) low[i] = low[i] >> 16 | (high[i] & 0xffff0000u);
     std::memcpy(panel + k * Width, low, sizeof low);
   }
-  return pairs;
 }
 // The same of all panels of a packed operand, where a tile is of pairs; returns the depth for the tile.
 template <class TileT, int Width, class T>

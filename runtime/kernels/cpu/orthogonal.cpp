@@ -31,9 +31,7 @@ int qr(int64_t geqrf, int64_t orgqr, const mt_tensor* given, const mt_tensor* q,
         for (int64_t j = 0; j < from.columns; ++j) to[i * from.columns + j] = i <= j ? a[size_t(i + j * from.rows)] : T(0);
       if (wants_q) {
         lapack(orgqr, &m, &columns_of_q, &reflections, a.get(), &m, factors.get(), work.get(), &length, &fault);
-        T* out = static_cast<T*>(q->data) + first * from.rows * inner;
-        for (int64_t i = 0; i < from.rows; ++i)
-          for (int64_t j = 0; j < inner; ++j) out[i * inner + j] = a[size_t(i + j * from.rows)];
+        rows_of_columns(a.get(), from.rows, from.rows, inner, static_cast<T*>(q->data) + first * from.rows * inner);
       }
       if (pace.stops(4 * from.rows * from.columns * rank)) return MT_ERROR_INTERRUPTED;
     }
@@ -61,9 +59,7 @@ int reflections(int64_t geqrf, const mt_tensor* given, const mt_tensor* out, con
     for (; first < last; ++first) {
       from.by_columns(first, a.get(), from.rows);
       lapack(geqrf, &m, &n, a.get(), &m, static_cast<T*>(factors->data) + first * rank, work.get(), &length, &fault);
-      T* to = static_cast<T*>(out->data) + first * from.rows * from.columns;
-      for (int64_t i = 0; i < from.rows; ++i)
-        for (int64_t j = 0; j < from.columns; ++j) to[i * from.columns + j] = a[size_t(i + j * from.rows)];
+      rows_of_columns(a.get(), from.rows, from.rows, from.columns, static_cast<T*>(out->data) + first * from.rows * from.columns);
       if (pace.stops(4 * from.rows * from.columns * rank)) return MT_ERROR_INTERRUPTED;
     }
     return MT_OK;
@@ -90,9 +86,7 @@ int reflected(int64_t orgqr, const mt_tensor* given, const mt_tensor* factors, c
     for (; first < last; ++first) {
       from.by_columns(first, a.get(), rows);
       lapack(orgqr, &m, &n, &count, a.get(), &m, static_cast<T*>(factors->data) + first * many, work.get(), &length, &fault);
-      T* to = static_cast<T*>(out->data) + first * rows * columns;
-      for (int64_t i = 0; i < rows; ++i)
-        for (int64_t j = 0; j < columns; ++j) to[i * columns + j] = a[size_t(i + j * rows)];
+      rows_of_columns(a.get(), rows, rows, columns, static_cast<T*>(out->data) + first * rows * columns);
       if (pace.stops(4 * rows * columns * columns)) return MT_ERROR_INTERRUPTED;
     }
     return MT_OK;
@@ -160,9 +154,7 @@ int least_squares(int64_t address, Driver driver, const mt_tensor* given, const 
         std::fill(b.get(), b.get() + most * count, T(std::numeric_limits<R>::quiet_NaN()));
         std::fill(s, s + rank, std::numeric_limits<R>::quiet_NaN());
       }
-      T* to = static_cast<T*>(found->data) + first * columns * count;
-      for (int64_t i = 0; i < columns; ++i)
-        for (int64_t j = 0; j < count; ++j) to[i * count + j] = b[size_t(i + j * most)];
+      rows_of_columns(b.get(), most, columns, count, static_cast<T*>(found->data) + first * columns * count);
       if (driver != kGels) static_cast<int64_t*>(ranks->data)[first] = of_rank;
       for (int64_t j = 0; wants_rest && j < count; ++j) {  // what is left of b lies behind the solution
         R sum(0);

@@ -85,9 +85,7 @@ int ldl_solve(int64_t trs, const mt_tensor* factors, int32_t* pivots, const mt_t
       right.by_columns(first, b.get(), size);
       int fault = 0;
       lapack(trs, &triangle, &n, &columns, a.get(), &n, pivots + first * size, b.get(), &n, &fault);
-      T* to = static_cast<T*>(out->data) + first * size * count;
-      for (int64_t i = 0; i < size; ++i)
-        for (int64_t j = 0; j < count; ++j) to[i * count + j] = b[size_t(i + j * size)];
+      rows_of_columns(b.get(), size, size, count, static_cast<T*>(out->data) + first * size * count);
       if (pace.stops(size * size * count)) return MT_ERROR_INTERRUPTED;
     }
     return MT_OK;
