@@ -225,10 +225,22 @@ def faults(call: Callable[[Any], Any]) -> list[str]:
     return said
 
 
-@pytest.mark.parametrize("driver", ["gelsy", "gelsd", "gelss"])
+@pytest.mark.parametrize("driver", ["gelsd", "gelss"])
 def test_least_squares_of_a_lower_rank(driver: str) -> None:
     agree(lambda t: list(t.linalg.lstsq(t.ones(4, 3), t.arange(4.0).unsqueeze(-1), driver=driver)))
     agree(lambda t: list(t.linalg.lstsq(t.diag(t.tensor([3.0, 2, 1])), t.ones(3, 1), rcond=0.5, driver=driver)))
+
+
+def test_least_squares_by_the_largest_columns() -> None:
+    # PyTorch gives gelsy the order of the columns in memory that nobody wrote, where another number than 0 pins a
+    # column: which of them it leaves out differs from call to call. Ours begins anew for each matrix.
+    matrices = ours.stack([ours.diag(ours.tensor(numbers)) for numbers in ([3.0, 2, 1], [1.0, 2, 3])])
+    found = ours.linalg.lstsq(matrices, ours.ones(2, 3, 1), rcond=0.5, driver="gelsy")
+    assert found.rank.tolist() == [2, 2]
+    ours.testing.assert_close(found.solution[..., 0], ours.tensor([[1 / 3, 1 / 2, 0], [0, 1 / 2, 1 / 3]]))
+    found = ours.linalg.lstsq(ours.ones(4, 3), ours.arange(4.0).unsqueeze(-1), driver="gelsy")
+    assert found.rank == 1
+    ours.testing.assert_close(found.solution, ours.full((3, 1), 0.5))
 
 
 def test_least_squares_that_are_not_found() -> None:
