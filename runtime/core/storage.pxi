@@ -517,6 +517,13 @@ cdef int copy_bytes(UntypedStorage to, UntypedStorage s) except -1:
     return 0
 
 
+def is_movable(UntypedStorage s not None):
+    """Whether `move_storage` can move what it holds: memory of its own, whose address nobody else holds."""
+    cdef UntypedStorage root = owner_storage(s)
+    own_memory(root)
+    return root.sharing is None or root.sharing.lent == 0 and root.sharing.owner is None and not root.sharing.claimed
+
+
 def move_storage(UntypedStorage s not None, UntypedStorage place not None):
     """Moves what a storage of the CPU holds, and with it all tensors over it, to the memory of another one of its size.
 

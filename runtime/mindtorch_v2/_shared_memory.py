@@ -5,14 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import ReferenceType, WeakValueDictionary, ref
 
 from . import _core
 from ._core import Tensor, UntypedStorage, dtypes
 
 __all__ = [
     "Segment",
-    "bytes_over",
     "empty_shared",
     "is_shared",
     "segment_of",
@@ -48,6 +47,9 @@ class Segment:
             raise OSError(number, f"cannot map {nbytes} bytes of shared memory: {os.strerror(number)}")
         self.address = address
         _segments[address] = self
+        about = os.fstat(descriptor)
+        self._storage: ReferenceType[UntypedStorage] | None = None
+        _by_file.setdefault((about.st_dev, about.st_ino), self)
 
     @classmethod
     def of_size(cls, nbytes: int) -> Segment:
@@ -56,6 +58,29 @@ class Segment:
         os.ftruncate(descriptor, nbytes)
         return cls(descriptor, nbytes)
 
+    @classmethod
+    def of_file(cls, descriptor: int, nbytes: int) -> Segment:
+        """That of a file which another process sent: mapped once, however often it is sent."""
+        about = os.fstat(descriptor)
+        known = _by_file.get((about.st_dev, about.st_ino))
+        if known is None or known.nbytes != nbytes:
+            return cls(descriptor, nbytes)
+        os.close(descriptor)
+        return known
+
+    def storage(self) -> UntypedStorage:
+        """The storage over all of it: the same one for all tensors in this process."""
+        found = self._storage() if self._storage is not None else None
+        if found is None:
+            found = _core.from_buffer(self, self.address, (self.nbytes,), (1,), _U8).untyped_storage()
+            self._storage = ref(found)
+        return found
+
+    def take(self, storage: UntypedStorage) -> None:
+        """Moves what a storage of the CPU holds here, and with it all tensors over it. Nothing else may lie here."""
+        _core.move_storage(storage, self.storage())
+        self._storage = ref(storage)
+
     def __del__(self) -> None:
         if self.address:
             self._libc.munmap(self.address, self.nbytes)
@@ -63,18 +88,14 @@ class Segment:
 
 
 _segments: WeakValueDictionary[int, Segment] = WeakValueDictionary()  # by address
+_by_file: WeakValueDictionary[tuple[int, int], Segment] = WeakValueDictionary()  # by device and inode
 
 
 def tensor_over(
     segment: Segment, dtype: _core.dtype, offset: int, shape: tuple[int, ...], stride: tuple[int, ...]
 ) -> Tensor:
     """A tensor over a segment's memory; the offset counts elements."""
-    return _core.set_to_part(_core.alloc((0,), dtype, "cpu"), bytes_over(segment), offset, shape, stride)
-
-
-def bytes_over(segment: Segment) -> UntypedStorage:
-    """A storage over all of a segment's memory."""
-    return _core.from_buffer(segment, segment.address, (segment.nbytes,), (1,), _U8).untyped_storage()
+    return _core.set_to_part(_core.alloc((0,), dtype, "cpu"), segment.storage(), offset, shape, stride)
 
 
 def empty_shared(shape: Any, dtype: _core.dtype) -> Tensor:
@@ -91,21 +112,24 @@ def segment_of(storage: UntypedStorage) -> Segment | None:
 
 
 def share_memory_(self: Tensor) -> Tensor:
-    """Moves the tensor's whole storage to memory that other processes see, too; returns the tensor.
+    """Moves the tensor's whole storage, and with it all tensors over it, to memory that other processes see, too.
 
-    Nothing happens where it is there, has no elements, or is on a device whose memory is not the host's. Other tensors
-    over the same memory stay where they are: share a tensor before views of it are taken. Raises RuntimeError for one
-    that an operation made and that requires grad.
+    Returns the tensor. Nothing happens where it is there, has no elements, or is on a device whose memory is not the
+    host's. Memory whose address NumPy or another holds stays with them, and with other tensors over it: this tensor
+    alone moves. Raises RuntimeError for one that an operation made and that requires grad.
     """
     if self.device.type != "cpu" or self.untyped_storage().nbytes() == 0 or is_shared(self):
         return self
     if self.requires_grad and not self.is_leaf:
         raise RuntimeError("share_memory_(): the tensor has a history, which is not shared: share `tensor.detach()`")
-    data, storage = self.detach(), self.untyped_storage()
+    storage = self.untyped_storage()
     segment = Segment.of_size(storage.nbytes())
+    if _core.is_movable(storage):
+        segment.take(storage)
+        return self
+    data = self.detach()
     ctypes.memmove(segment.address, storage.data_ptr(), segment.nbytes)
-    place = data.storage_offset(), tuple(data.shape), tuple(data.stride())
-    self.data = tensor_over(segment, data.dtype, *place)
+    self.data = tensor_over(segment, data.dtype, data.storage_offset(), tuple(data.shape), tuple(data.stride()))
     return self
 
 

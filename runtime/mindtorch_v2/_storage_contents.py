@@ -9,7 +9,7 @@ from typing import Any
 
 from . import _core
 from ._core import UntypedStorage
-from ._shared_memory import Segment, bytes_over, segment_of
+from ._shared_memory import Segment, segment_of
 from ._storage_deprecation import deprecated, quiet
 from ._storages import (
     QUANTIZED,
@@ -140,7 +140,7 @@ def share_memory_(self: Any) -> Any:
     if storage.device.type != "cpu":
         raise RuntimeError("_share_fd_: only available on CPU")
     if storage.nbytes() and segment_of(storage) is None:
-        _core.move_storage(storage, bytes_over(Segment.of_size(storage.nbytes())))
+        Segment.of_size(storage.nbytes()).take(storage)
     return self
 
 

@@ -76,3 +76,79 @@ def test_a_tensor_with_a_history_is_not_sent() -> None:
     from multiprocessing.reduction import ForkingPickler
 
     agree(lambda torch: ForkingPickler.dumps(torch.ones(1, requires_grad=True) * 2), "refusing to serialize non-leaf")
+
+
+@pytest.mark.parametrize("first", ["base", "view", "storage"])
+def test_views_move_with_what_they_show(first: str) -> None:
+    def case(torch: Any) -> Any:
+        base = torch.arange(9.0).reshape(3, 3)
+        view = base[:, 1]
+        moved = {"base": base, "view": view, "storage": base.untyped_storage()}[first]
+        moved.share_memory_()
+        base.mul_(2)
+        view[0] = -1
+        return base, view, base.is_shared(), view.is_shared(), base.data_ptr() + 4 == view.data_ptr(), view._version
+
+    agree(case)
+
+
+def test_memory_that_numpy_holds() -> None:
+    """The array stays what it is, and the tensor is shared."""
+    x = torch.arange(4.0)
+    array, view = x.numpy(), x[1:]
+    x.share_memory_()
+    assert x.is_shared()
+    x.fill_(7)
+    assert array.tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert view.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_what_travels_together_stays_together() -> None:
+    """A storage, its tensor and views of it are over one storage again, here and in another process."""
+
+    def case(torch: Any) -> Any:
+        x = torch.arange(9.0).reshape(3, 3)
+        queue = torch.multiprocessing.get_context("fork").Queue()
+        sent = [x.storage(), x.untyped_storage(), x, x[2], x[:, 1]]
+        queue.put(sent)
+        got = queue.get(timeout=60)
+        got[3].fill_(5)
+        one = [each._cdata == x.untyped_storage()._cdata for each in (got[0], got[1])]
+        one += [each.untyped_storage()._cdata == x.untyped_storage()._cdata for each in got[2:]]
+        return one, got[0].tolist(), x, got[4], type(got[0]).__name__, got[0].dtype is torch.float32, len(got[1])
+
+    agree(case)
+
+
+def halve(requests: Any, answers: Any) -> None:
+    whole, part = requests.get()
+    part.div_(2)
+    answers.put((whole.sum().item(), whole.untyped_storage()._cdata == part.untyped_storage()._cdata))
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_views_in_another_process(start: str) -> None:
+    context = mp.get_context(start)
+    requests, answers = context.Queue(), context.Queue()
+    child = context.Process(target=halve, args=(requests, answers))
+    child.start()
+    whole = torch.full((4, 2), 2.0)
+    part = whole[1:3]
+    requests.put((whole, part))
+    total, together = answers.get(timeout=120)
+    child.join(60)
+    assert (total, together) == (12.0, True)
+    assert part.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    assert whole.sum().item() == 12
+
+
+def test_one_mapping_for_what_is_sent_often() -> None:
+    x = torch.zeros(1000)
+    queue = mp.get_context("fork").Queue()
+    for _ in range(50):
+        queue.put(x)
+    got = [queue.get(timeout=60) for _ in range(50)]
+    assert len({one.data_ptr() for one in got}) == 1
+    got[0].fill_(3)
+    assert got[-1].sum().item() == 3000
+    assert x.sum().item() == 3000

@@ -5,9 +5,11 @@ from __future__ import annotations
 from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any
 
-from .._core import Tensor
+from .._core import Tensor, UntypedStorage
 from .._lazy_values import kept_as, kept_like
 from .._shared_memory import Segment, segment_of, share_memory_, tensor_over
+from .._storage_contents import share_memory_ as share_memory
+from .._storages import TypedStorage
 from ..nn.parameter import Parameter
 
 __all__ = ["register"]
@@ -43,14 +45,37 @@ def _rebuild(
     attributes: dict[str, Any],
 ) -> Tensor:
     """The inverse of `_reduce`, in the other process."""
-    data = kept_like(tensor_over(Segment(handle.detach(), nbytes), *place), kept)
+    data = kept_like(tensor_over(Segment.of_file(handle.detach(), nbytes), *place), kept)
     result: Tensor = Tensor._make_subclass(cls, data, requires_grad)
     for name, value in attributes.items():
         setattr(result, name, value)
     return result
 
 
+def _reduce_bytes(storage: UntypedStorage) -> Any:
+    """Moves a storage to shared memory."""
+    if not storage.nbytes() or storage.device.type != "cpu":
+        return storage.__reduce_ex__(2)
+    segment = segment_of(share_memory(storage).untyped())
+    assert segment is not None  # it was moved there
+    return _rebuild_bytes, (DupFd(segment.descriptor), segment.nbytes)
+
+
+def _rebuild_bytes(handle: Any, nbytes: int) -> UntypedStorage:
+    return Segment.of_file(handle.detach(), nbytes).storage()
+
+
+def _reduce_typed(storage: TypedStorage) -> Any:
+    return _rebuild_typed, (storage._untyped_storage, storage.dtype)
+
+
+def _rebuild_typed(storage: UntypedStorage, dtype: Any) -> TypedStorage:
+    return TypedStorage(wrap_storage=storage, dtype=dtype, _internal=True)
+
+
 def register() -> None:
-    """From now on queues, pipes and new processes are given tensors so."""
+    """From now on queues, pipes and new processes are given tensors and storages so."""
     for kind in (Tensor, Parameter):
         ForkingPickler.register(kind, _reduce)
+    ForkingPickler.register(UntypedStorage, _reduce_bytes)
+    ForkingPickler.register(TypedStorage, _reduce_typed)
