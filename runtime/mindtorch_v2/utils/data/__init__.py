@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ._collate import default_collate, default_convert
-from ._worker import get_worker_info
+from . import _utils  # noqa: F401  (libraries take `default_collate` from there)
+from ._utils.collate import default_collate, default_convert
+from ._utils.worker import get_worker_info
 from .dataloader import DataLoader
 from .dataset import (
     ChainDataset,

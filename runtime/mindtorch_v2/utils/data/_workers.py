@@ -10,7 +10,7 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from ... import multiprocessing as _processes
-from ._worker import CHECK_INTERVAL, End, Failure, Job, Resume, run_worker
+from ._utils.worker import MP_STATUS_CHECK_INTERVAL, End, Failure, Job, Resume, run_worker
 
 __all__ = ["Workers"]
 
@@ -139,7 +139,7 @@ class Workers:
         limit = time.monotonic() + self._timeout if self._timeout > 0 else None
         while True:
             pipes: dict[Any, _Worker] = {each.answers: each for each in self._workers if not each.answers.closed}
-            left = CHECK_INTERVAL if limit is None else max(0.0, limit - time.monotonic())
+            left = MP_STATUS_CHECK_INTERVAL if limit is None else max(0.0, limit - time.monotonic())
             for pipe in wait(list(pipes), left):
                 worker = pipes[pipe]
                 try:
@@ -154,7 +154,7 @@ class Workers:
 
     def _gone(self, worker: _Worker) -> RuntimeError:
         worker.active = False
-        worker.process.join(CHECK_INTERVAL)
+        worker.process.join(MP_STATUS_CHECK_INTERVAL)
         code, pid = worker.process.exitcode, worker.process.pid
         how = (
             f"killed by signal: {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
@@ -174,12 +174,12 @@ class Workers:
             self._drain(worker)
             if worker.process.is_alive():
                 worker.process.terminate()
-                worker.process.join(CHECK_INTERVAL)
+                worker.process.join(MP_STATUS_CHECK_INTERVAL)
             worker.close()
 
     def _drain(self, worker: _Worker) -> None:
         """Waits for a worker, and takes what it still writes, so that it comes to its end."""
-        limit = time.monotonic() + CHECK_INTERVAL
+        limit = time.monotonic() + MP_STATUS_CHECK_INTERVAL
         while worker.process.is_alive() and time.monotonic() < limit:
             if worker.answers.closed:
                 worker.process.join(max(0.0, limit - time.monotonic()))
@@ -189,7 +189,7 @@ class Workers:
                 if worker.answers in ready:
                     worker.answers.recv_bytes()
                 elif ready:
-                    worker.process.join(CHECK_INTERVAL)
+                    worker.process.join(MP_STATUS_CHECK_INTERVAL)
             except (EOFError, OSError):
                 worker.answers.close()
 

@@ -10,8 +10,9 @@ from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
 
 from ...backends._backend import all_backends
-from ._collate import default_collate, default_convert, pinned
-from ._worker import Job, fetcher, get_worker_info
+from ._utils.collate import default_collate, default_convert
+from ._utils.pin_memory import pin_memory as pinned
+from ._utils.worker import Job, fetcher, get_worker_info
 from ._workers import Workers
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, drawn_seed
@@ -144,6 +145,11 @@ class DataLoader(Generic[_T_co]):
             self._iterator.begin()
         return self._iterator
 
+    @property
+    def _auto_collation(self) -> bool:
+        """Whether samples are put together as batches, by the name that libraries ask for."""
+        return self.batch_sampler is not None
+
     def __len__(self) -> int:
         if not self._iterable:
             return len(self._indices)
@@ -239,10 +245,15 @@ class _Pass:
         self._given += 1
         expected = self._loader._expected
         if expected is not None and self._given > expected:
+            several = (
+                " For multiprocessing data-loading, this could be caused by not properly configuring the "
+                "IterableDataset replica at each worker: each has all samples, unless it asks get_worker_info() for "
+                "its part."
+            )
             warnings.warn(
                 f"Length of IterableDataset {self._loader.dataset} was reported to be {expected} (when accessing "
-                f"len(dataloader)), but {self._given} samples have been fetched. With several workers each has all "
-                "samples, unless it asks get_worker_info() for its part.",
+                f"len(dataloader)), but {self._given} samples have been fetched."
+                + (several if self._loader.num_workers else ""),
                 stacklevel=2,
             )
         return pinned(data) if self._pins else data

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ...backends._threads import set_num_threads
-from ...random import manual_seed
+from ....backends._threads import set_num_threads
+from ....random import manual_seed
 
 __all__ = ["End", "Failure", "Job", "Resume", "WorkerInfo", "fetcher", "get_worker_info", "run_worker"]
 
-CHECK_INTERVAL = 5.0  # seconds after which a worker looks whether its parent is there
+MP_STATUS_CHECK_INTERVAL = 5.0  # seconds after which a worker looks whether its parent is there
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,12 @@ class _Shown(str):
         return str(self)
 
 
-_info: list[WorkerInfo] = []  # in a worker, what it is
+_worker_info: WorkerInfo | None = None  # in a worker, what it is
 
 
 def get_worker_info() -> WorkerInfo | None:
     """In a worker of a `DataLoader`, which one it is; None in the main process."""
-    return _info[0] if _info else None
+    return _worker_info
 
 
 def fetcher(job: Job) -> Callable[[Any], Any]:
@@ -142,10 +142,10 @@ def _seed(base_seed: int, worker: int) -> None:
 
     random.seed(base_seed + worker)
     manual_seed(base_seed + worker)
-    np.random.seed(numpy_seed(base_seed, worker))
+    np.random.seed(_generate_state(base_seed, worker))
 
 
-def numpy_seed(base_seed: int, worker: int) -> list[int]:
+def _generate_state(base_seed: int, worker: int) -> list[int]:
     """Four words for NumPy's generator: the hash of its ``SeedSequence`` of worker and seed. Source: O'Neill, 2015."""
     mask, constant = 0xFFFFFFFF, 0x43B0D7E5
 
@@ -171,11 +171,12 @@ def numpy_seed(base_seed: int, worker: int) -> list[int]:
 
 def run_worker(job: Job, worker: int, indices: Any, results: Any, done: Any) -> None:
     """A worker's whole life. ``indices`` is a queue of (number, index), Resume or None; ``results`` a pipe's end."""
+    global _worker_info
     parent = os.getppid()
     set_num_threads(1)  # the workers share the cores: threads of their kernels would be in one another's way
     try:
         _seed(job.base_seed, worker)
-        _info[:] = [WorkerInfo(worker, job.num_workers, job.base_seed + worker, job.dataset)]
+        _worker_info = WorkerInfo(worker, job.num_workers, job.base_seed + worker, job.dataset)
         where = f"in DataLoader worker process {worker}"
         failure, fetch = None, None
         try:
@@ -187,7 +188,7 @@ def run_worker(job: Job, worker: int, indices: Any, results: Any, done: Any) -> 
         ended = False
         while os.getppid() == parent:
             try:
-                told = indices.get(timeout=CHECK_INTERVAL)
+                told = indices.get(timeout=MP_STATUS_CHECK_INTERVAL)
             except queue.Empty:
                 continue
             if told is None:
