@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -208,3 +209,57 @@ def test_regions_with_bounds() -> None:
         _ = c.dependent.event_dim
     with pytest.raises(TypeError, match="lower_bound, upper_bound"):
         c.interval(1)
+
+
+# ---------------------------------------------------------------- what PyTorch's test_distributions.py showed
+@pytest.mark.parametrize("family", ["Binomial", "NegativeBinomial"])
+def test_a_gradient_between_odds(family: str) -> None:
+    """At even odds a binomial's density has a kink in its formula, and none in its values."""
+    found = []
+    for library in (ours, pytorch):
+        logits = library.zeros(2, requires_grad=True)
+        getattr(library.distributions, family)(3, logits=logits).log_prob(library.tensor([0.0, 2.0])).sum().backward()
+        found.append(logits.grad.tolist())
+    assert found[0] == pytest.approx(found[1])
+
+
+def test_a_family_of_a_program_keeps_its_class_as_it_expands() -> None:
+    for library in (ours, pytorch):
+        families = library.distributions
+
+        class Mixture(families.MixtureSameFamily):  # type: ignore[misc]
+            pass
+
+        mixture = Mixture(families.Categorical(library.ones(2)), families.Normal(library.zeros(2), 1.0))
+        wide = mixture.expand((3,))
+        assert type(wide) is Mixture
+        assert tuple(wide.sample().shape) == (3,)
+        assert wide.log_prob(library.zeros(3)).tolist() == pytest.approx([-0.9189385] * 3)
+
+
+@pytest.mark.parametrize("named", ["a function", "a tuple", "a number"])
+def test_transforms_that_are_none(named: str) -> None:
+    for library in (ours, pytorch):
+        families = library.distributions
+        given = {"a function": lambda x: x, "a tuple": (families.ExpTransform(),), "a number": 3}[named]
+        with pytest.raises(ValueError, match="transforms must be a Transform or"):
+            families.TransformedDistribution(families.Normal(0.0, 1.0), given)
+        assert families.TransformedDistribution(families.Normal(0.0, 1.0), []).transforms == []
+
+
+def test_a_family_that_says_nothing_of_itself() -> None:
+    """It is used without checks, and a warning says so."""
+    for library in (ours, pytorch):
+
+        class Silent(library.distributions.Distribution):  # type: ignore[misc,name-defined]
+            def log_prob(self, value: Any) -> Any:
+                self._validate_sample(value)
+                return value
+
+        with pytest.warns(UserWarning, match="does not define `arg_constraints`"):
+            silent = Silent(validate_args=True)
+        with pytest.warns(UserWarning, match="does not define `support`"):
+            silent.log_prob(library.zeros(()))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            Silent(validate_args=False)

@@ -4,6 +4,7 @@ variables.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -188,12 +189,11 @@ class MixtureSameFamily(Distribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same, of a larger batch."""
-        batch_shape = Size(batch_shape)
-        return MixtureSameFamily(
-            self._mixture_distribution.expand(batch_shape),
-            self._component_distribution.expand((*batch_shape, self._num_component)),
-            validate_args=False,
-        )
+        new = copy.copy(self)
+        new._batch_shape = Size(batch_shape)
+        new._mixture_distribution = self._mixture_distribution.expand(new._batch_shape)
+        new._component_distribution = self._component_distribution.expand((*new._batch_shape, self._num_component))
+        return new
 
     def __repr__(self) -> str:
         return f"MixtureSameFamily(\n  {self.mixture_distribution},\n  {self.component_distribution})"
@@ -210,9 +210,10 @@ class TransformedDistribution(Distribution):
         transforms: Transform | Sequence[Transform],
         validate_args: bool | None = None,
     ) -> None:
-        self.transforms = [transforms] if isinstance(transforms, Transform) else [*transforms]
-        if not all(isinstance(one, Transform) for one in self.transforms):
+        listed = [transforms] if isinstance(transforms, Transform) else transforms
+        if not (isinstance(listed, list) and all(isinstance(one, Transform) for one in listed)):
             raise ValueError(f"transforms must be a Transform or a list of Transforms, but was {transforms}")
+        self.transforms = listed
         base_shape = base_distribution.batch_shape + base_distribution.event_shape
         events = len(base_distribution.event_shape)
         whole = ComposeTransform(self.transforms)

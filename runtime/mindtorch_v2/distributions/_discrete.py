@@ -179,8 +179,9 @@ class Geometric(_OfOdds):
 
 
 def _log_one_plus_exp(logits: Tensor) -> Tensor:
-    """log(1 + e^logits) without overflow."""
-    return logits.clamp(min=0) + torch.log1p(torch.exp(-torch.abs(logits)))
+    """log(1 + e^logits) without overflow; at 0 its derivative is the mean of those on both sides."""
+    positive = (logits.clamp(min=0) + logits - logits.clamp(max=0)) / 2
+    return positive + torch.log1p(torch.exp(-torch.abs(logits)))
 
 
 class Binomial(_OfOdds):

@@ -82,9 +82,10 @@ class _Tested(Constraint):
 def _region(
     name: str, test: Callable[..., Tensor], *bounds: str, event_dim: int = 0, is_discrete: bool = False
 ) -> type[_Tested]:
-    """The class of the regions that a test decides."""
+    """The class of the regions that a test decides, which is found by PyTorch's name for it."""
     fields = {"_test": staticmethod(test), "_bounds": bounds, "event_dim": event_dim, "is_discrete": is_discrete}
-    return type(f"_{name}", (_Tested,), {**fields, "__module__": __name__})
+    made = type(f"_{name}", (_Tested,), {**fields, "__module__": __name__})
+    return globals().setdefault(made.__name__, made)
 
 
 class _Dependent(Constraint):
@@ -274,7 +275,7 @@ less_than = _region("LessThan", lambda x, high: x < high, _HIGH)
 integer_interval = _region(
     "IntegerInterval", lambda x, low, high: (x % 1 == 0) & (low <= x) & (x <= high), _LOW, _HIGH, is_discrete=True
 )
-_integers_from = _region("IntegerGreaterThan", lambda x, low: (x % 1 == 0) & (x >= low), _LOW, is_discrete=True)
+_IntegerGreaterThan = _region("IntegerGreaterThan", lambda x, low: (x % 1 == 0) & (x >= low), _LOW, is_discrete=True)
 multinomial = _region(
     "Multinomial", lambda x, high: (x >= 0).all(-1) & (x.sum(-1) <= high), _HIGH, event_dim=1, is_discrete=True
 )
@@ -290,7 +291,7 @@ _real = _region("Real", lambda x: x == x)  # not NaN
 dependent = _Dependent()
 independent, cat, stack = _Independent, _Joined, _Stacked
 boolean = _region("Boolean", lambda x: (x == 0) | (x == 1), is_discrete=True)()
-nonnegative_integer, positive_integer = _integers_from(0), _integers_from(1)
+nonnegative_integer, positive_integer = _IntegerGreaterThan(0), _IntegerGreaterThan(1)
 real, positive, nonnegative, unit_interval = _real(), greater_than(0.0), greater_than_eq(0.0), interval(0.0, 1.0)
 real_vector = independent(real, 1)
 simplex, lower_cholesky, corr_cholesky = _simplex(), _lower_cholesky(), _corr_cholesky()

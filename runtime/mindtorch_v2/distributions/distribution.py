@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar
+import warnings
+from typing import Any
 
 import mindtorch_v2 as torch
 
 from .._core import Size, Tensor
+from .._frames import user_stacklevel
 from . import constraints
 from .utils import lazy_property
 
@@ -23,7 +25,6 @@ class Distribution:
 
     has_rsample = False
     has_enumerate_support = False
-    arg_constraints: ClassVar[Any] = {}
     _validate_args = __debug__
 
     @staticmethod
@@ -45,8 +46,20 @@ class Distribution:
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
-            for name, constraint in self.arg_constraints.items():
+            for name, constraint in self._constraints("arg_constraints", {}).items():
                 self._check_parameter(name, constraint)
+
+    def _constraints(self, name: str, otherwise: Any) -> Any:
+        """What a family says of its parameters or values; where it does not, a warning says that nothing is checked."""
+        try:
+            return getattr(self, name)
+        except NotImplementedError:
+            warnings.warn(
+                f"{type(self)} does not define `{name}`, by which distributions are checked: set it, or pass "
+                "`validate_args=False` to turn off validation.",
+                stacklevel=user_stacklevel(),
+            )
+            return otherwise
 
     def _check_parameter(self, name: str, constraint: Any) -> None:
         computed = name not in self.__dict__ and isinstance(getattr(type(self), name, None), lazy_property)
@@ -68,6 +81,11 @@ class Distribution:
     def event_shape(self) -> Size:
         """The shape of a value of one of them."""
         return self._event_shape
+
+    @property
+    def arg_constraints(self) -> Any:
+        """What parameters may be, by name."""
+        raise NotImplementedError
 
     @property
     def support(self) -> Any:
@@ -162,9 +180,8 @@ class Distribution:
         for i, j in zip(reversed(value.shape), reversed(wanted), strict=False):
             if i not in (1, j) and j != 1:
                 raise ValueError(f"Value is not broadcastable with batch_shape+event_shape: {value.shape} vs {wanted}.")
-        try:
-            support = self.support
-        except NotImplementedError:
+        support = self._constraints("support", None)
+        if support is None:
             return
         if not bool(support.check(value).all()):
             raise ValueError(

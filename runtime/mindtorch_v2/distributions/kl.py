@@ -72,7 +72,7 @@ def _x_log_x(x: Tensor) -> Tensor:
 
 # ---------------------------------------------------------------- within families
 @register_kl(ExponentialFamily, ExponentialFamily)
-def _(p: Any, q: Any) -> Any:
+def _kl_expfamily_expfamily(p: Any, q: Any) -> Any:
     """Bregman's divergence of the log normalizers."""
     if type(p) is not type(q):
         raise NotImplementedError(
