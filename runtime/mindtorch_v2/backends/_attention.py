@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 __all__ = ["NONE_LEFT", "Choice", "SDPBackend", "choose", "chosen", "ways"]
@@ -75,6 +77,35 @@ def _switch(way: SDPBackend) -> tuple[Callable[[bool], None], Callable[[], bool]
         return way in _choice.allowed
 
     return enable, is_enabled
+
+
+@contextlib.contextmanager
+def sdp_kernel(
+    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
+) -> Iterator[None]:
+    """Allows ways of computing attention within a ``with`` block; `torch.nn.attention.sdpa_kernel` took its place."""
+    warnings.warn(
+        "`torch.backends.cuda.sdp_kernel()` is deprecated: use `torch.nn.attention.sdpa_kernel()`.",
+        category=FutureWarning,
+        stacklevel=3,
+    )
+    asked = {
+        SDPBackend.FLASH_ATTENTION: enable_flash,
+        SDPBackend.EFFICIENT_ATTENTION: enable_mem_efficient,
+        SDPBackend.MATH: enable_math,
+        SDPBackend.CUDNN_ATTENTION: enable_cudnn,
+    }
+    before = chosen()
+    choose(replace(before, allowed=frozenset(way for way, enabled in asked.items() if enabled)))
+    try:
+        yield
+    finally:
+        choose(before)
+
+
+def is_flash_attention_available() -> bool:
+    """Whether there is FlashAttention's kernel for CUDA devices."""
+    return False
 
 
 enable_flash_sdp, flash_sdp_enabled = _switch(SDPBackend.FLASH_ATTENTION)
