@@ -12,6 +12,7 @@ import pickle
 import pickletools
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,11 +20,12 @@ from typing import IO, Any
 
 from .. import _core
 from .._core import UntypedStorage
-from .._storages import copy_to_host, storage_from_file
+from .._frames import user_stacklevel
+from .._storages import TypedStorage, copy_to_host, storage_from_file
 from ._archive import ArchiveReader, ArchiveWriter, is_archive
-from ._legacy import checked_count, kind_of, load_legacy, save_legacy
+from ._legacy import checked_count, kind_of, load_legacy, location_of, save_legacy
 from ._locations import Restore, restore_function
-from ._names import DEFAULT_GLOBALS, StoredDtype, resolve
+from ._names import DEFAULT_GLOBALS, resolve
 from ._options import (
     LoadEndianness,
     add_safe_globals,
@@ -60,6 +62,7 @@ __all__ = [
 
 DEFAULT_PROTOCOL = 2
 _U8 = _core.dtypes["uint8"]
+_is_zipfile = is_archive  # PyTorch's name
 
 
 # ---------------------------------------------------------------- writing
@@ -106,6 +109,8 @@ def _writable(f: Any) -> Iterator[tuple[IO[bytes], str]]:
         if not hasattr(f, "write"):
             raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
         yield f, "archive"
+        if hasattr(f, "flush"):
+            f.flush()
         return
     path = Path(os.path.realpath(f))
     name = Path(f).stem or "archive"
@@ -153,9 +158,11 @@ def load(
     containers alone; what else it calls must have been allowed by `add_safe_globals`. With ``mmap`` the storages of a
     file at a path are read as they are used. Raises pickle.UnpicklingError for a file that calls what is not allowed,
     RuntimeError or EOFError for one that is damaged.
+
+    The environment may say so, too: TORCH_FORCE_WEIGHTS_ONLY_LOAD=1 for all calls, TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1
+    for those without ``weights_only``.
     """
-    if weights_only is None:
-        weights_only = pickle_module is None
+    weights_only = _weights_only(weights_only, pickle_module is None)
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     if mmap and not _is_path(f):
@@ -170,6 +177,28 @@ def load(
         return _load(opened, os.fspath(f) if mmap else None, read, restore, weights_only)
 
 
+def _weights_only(given: bool | None, usually: bool) -> bool:
+    never, always = (
+        os.environ.get(name, "0") in ("1", "y", "yes", "true")
+        for name in ("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_WEIGHTS_ONLY_LOAD")
+    )
+    if never and always:
+        raise RuntimeError(
+            "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should be set, but both "
+            "were set."
+        )
+    if always:
+        return True
+    if given is None and never:
+        warnings.warn(
+            "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the `weights_only` argument was not "
+            "explicitly passed to `torch.load`, forcing weights_only=False.",
+            stacklevel=user_stacklevel(),
+        )
+        return False
+    return usually if given is None else given
+
+
 def _check_readable(f: Any) -> None:
     for name in ("read", "seek", "tell"):
         if not hasattr(f, name):
@@ -179,7 +208,7 @@ def _check_readable(f: Any) -> None:
             )
 
 
-Read = Callable[[bytes, Callable[[Any], Any]], tuple[Any, int]]
+Read = Callable[[bytes, int, Callable[[Any], Any]], tuple[Any, int]]  # (data, where it starts, storage_of)
 
 
 def _load(f: IO[bytes], path: str | None, read: Read, restore: Restore, weights_only: bool) -> Any:
@@ -190,10 +219,13 @@ def _load(f: IO[bytes], path: str | None, read: Read, restore: Restore, weights_
             "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True)`, please "
             "torch.save your checkpoint with this option in order to use mmap."
         )
+    start = f.tell()
     data = f.read()
     if not data:
         raise EOFError("Ran out of input: the file is empty")
-    return load_legacy(data, read, restore)
+    result, end = load_legacy(data, read, restore)
+    f.seek(start + end)  # a file may go on
+    return result
 
 
 def _load_archive(archive: ArchiveReader, path: str | None, read: Read, restore: Restore, weights_only: bool) -> Any:
@@ -208,17 +240,18 @@ def _load_archive(archive: ArchiveReader, path: str | None, read: Read, restore:
     if whole is not None and swapped:
         raise RuntimeError("a checkpoint of the other order of bytes cannot be mapped: load it without mmap")
     made: dict[str, UntypedStorage] = {}
+    typed: dict[tuple[str, _core.dtype], TypedStorage] = {}  # the same object for the same one
 
-    def storage_of(name: Any) -> StoredDtype:
+    def storage_of(name: Any) -> TypedStorage:
         if len(name) != 5 or type(name[2]) is not str:
             raise pickle.UnpicklingError(f"a checkpoint names a storage by {name!r}")
         _, kind, key, location, count = name
-        dtype, typed = kind_of(kind)
+        dtype = kind_of(kind)
         if key not in made:
-            made[key] = restore(_record(archive, key, dtype, count, whole, swapped), str(location))
-        return StoredDtype(made[key], dtype, typed)
+            made[key] = restore(_record(archive, key, dtype, count, whole, swapped), location_of(location))
+        return typed.setdefault((key, dtype), TypedStorage._wrapped(made[key], dtype))
 
-    result, _ = read(archive.read("data.pkl"), storage_of)
+    result, _ = read(archive.read("data.pkl"), 0, storage_of)
     return result
 
 
@@ -237,8 +270,10 @@ def _record(
             return part.untyped_storage()
     storage = UntypedStorage(size)
     if size:
-        raw = archive.read(f"data/{key}")
-        copy_to_host(storage)[:] = _in_our_order(raw, dtype) if swapped else raw
+        memory = copy_to_host(storage)
+        archive.read_into(f"data/{key}", memory)
+        if swapped:
+            memory[:] = _in_our_order(bytes(memory), dtype)
     return storage
 
 
@@ -263,9 +298,9 @@ def _in_our_order(raw: bytes, dtype: _core.dtype) -> bytes:
 
 
 def _weights(encoding: str) -> Read:
-    def read(data: bytes, storage_of: Callable[[Any], Any]) -> tuple[Any, int]:
+    def read(data: bytes, at: int, storage_of: Callable[[Any], Any]) -> tuple[Any, int]:
         try:
-            return load_weights(data, DEFAULT_GLOBALS, users_globals(), storage_of, encoding)
+            return load_weights(data, DEFAULT_GLOBALS, users_globals(), storage_of, encoding, at)
         except pickle.UnpicklingError as error:
             raise pickle.UnpicklingError(
                 "Weights only load failed. In PyTorch's form a file may call functions as it is read; what it asks for "
@@ -293,8 +328,9 @@ def _anything(module: Any, options: dict[str, Any]) -> Read:
                 raise RuntimeError(f"Unknown typename for persistent_load, expected 'storage' but got {name!r}")
             return self.storage_of(name)
 
-    def read(data: bytes, storage_of: Callable[[Any], Any]) -> tuple[Any, int]:
+    def read(data: bytes, at: int, storage_of: Callable[[Any], Any]) -> tuple[Any, int]:
         source = io.BytesIO(data)
+        source.seek(at)
         reader = CheckpointUnpickler(source, **options)
         reader.storage_of = storage_of
         result = reader.load()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 import struct
 import zipfile
+import zlib
 from typing import IO, Any
 
 __all__ = ["ArchiveReader", "ArchiveWriter", "is_archive"]
@@ -82,13 +83,24 @@ class _Forward:
         raise OSError("this file is written forward only")
 
 
+class _Seekable:
+    """A file that can be read at any place, and does not say so: `zipfile` asks."""
+
+    def __init__(self, f: IO[bytes]) -> None:
+        self.read, self.seek, self.tell = f.read, f.seek, f.tell
+
+    def seekable(self) -> bool:
+        return True
+
+
 class ArchiveReader:
     """An archive's records. Raises RuntimeError for what is none, and for a record that is missing or damaged."""
 
     def __init__(self, f: IO[bytes]) -> None:
         self.f = f
+        source: Any = f if hasattr(f, "seekable") else _Seekable(f)
         try:
-            self._zip = zipfile.ZipFile(f)
+            self._zip = zipfile.ZipFile(source)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             raise RuntimeError(
                 f"PytorchStreamReader failed reading zip archive: failed finding central directory ({error}): the file "
@@ -102,9 +114,31 @@ class ArchiveReader:
         """Whether there is such a record."""
         return f"{self.folder}/{name}" in self._infos
 
+    def read_into(self, name: str, target: memoryview) -> None:
+        """A record's bytes into memory of its size, compared with its checksum; PyTorch may have written none, 0."""
+        start, _ = self.place(name)
+        self.f.seek(start)
+        done = 0
+        while done < len(target):
+            count = _read_some(self.f, target[done:])
+            if not count:
+                raise RuntimeError(
+                    f"PytorchStreamReader failed reading file {name}: file read failed: the file ends before it does"
+                )
+            done += count
+        expected = self._info(name).CRC
+        if expected and zlib.crc32(target) != expected:
+            raise RuntimeError(
+                f"PytorchStreamReader failed reading file {name}: file read failed (Bad CRC-32): the file is damaged"
+            )
+
     def read(self, name: str) -> bytes:
         """A record's bytes, compared with its checksum."""
         info = self._info(name)
+        if info.compress_type == zipfile.ZIP_STORED:
+            found = bytearray(info.file_size)
+            self.read_into(name, memoryview(found))
+            return bytes(found)
         try:
             return self._zip.read(info)
         except (zipfile.BadZipFile, EOFError, OSError, RuntimeError, NotImplementedError, ValueError) as error:
@@ -127,3 +161,13 @@ class ArchiveReader:
         if found is None:
             raise RuntimeError(f"PytorchStreamReader failed locating file {name}: file not found")
         return found
+
+
+def _read_some(f: IO[bytes], target: memoryview) -> int:
+    """Reads into memory, no more than it takes; how many bytes there were."""
+    into: Any = getattr(f, "readinto", None)
+    if into is not None:
+        return int(into(target))
+    data = f.read(len(target))
+    target[: len(data)] = data
+    return len(data)

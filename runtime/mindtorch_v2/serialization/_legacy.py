@@ -16,14 +16,14 @@ from ._locations import Restore
 from ._names import StoredDtype
 from ._pickler import Storages, pickler_class
 
-__all__ = ["load_legacy", "save_legacy"]
+__all__ = ["checked_count", "kind_of", "load_legacy", "location_of", "save_legacy"]
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 _PROTOCOL = 1001
 _SYSTEM = {"protocol_version": _PROTOCOL, "little_endian": sys.byteorder == "little",
            "type_sizes": {"short": 2, "int": 4, "long": 4}}  # fmt: skip
 
-ReadPickle = Callable[[bytes, Callable[[Any], Any]], tuple[Any, int]]
+ReadPickle = Callable[[bytes, int, Callable[[Any], Any]], tuple[Any, int]]
 
 
 def save_legacy(obj: Any, f: IO[bytes], base: Any, protocol: int) -> None:
@@ -49,14 +49,13 @@ def save_legacy(obj: Any, f: IO[bytes], base: Any, protocol: int) -> None:
         f.write(copy_to_host(storage))
 
 
-def load_legacy(data: bytes, read: ReadPickle, restore: Restore) -> Any:
-    """Reads a checkpoint. Raises RuntimeError for what is none, EOFError for one that is cut off."""
+def load_legacy(data: bytes, read: ReadPickle, restore: Restore) -> tuple[Any, int]:
+    """Reads a checkpoint; and where it ends. Raises RuntimeError for what is none, EOFError for one that is cut off."""
     at = 0
 
     def part(storage_of: Callable[[Any], Any]) -> Any:
         nonlocal at
-        value, used = read(data[at:], storage_of)
-        at += used
+        value, at = read(data, at, storage_of)
         return value
 
     if part(_no_storage) != _MAGIC:
@@ -68,16 +67,20 @@ def load_legacy(data: bytes, read: ReadPickle, restore: Restore) -> Any:
     if isinstance(system, dict) and system.get("little_endian") is False:
         raise RuntimeError("this checkpoint was saved on a big-endian machine in the old format: save it anew there")
     made: dict[str, tuple[UntypedStorage, int]] = {}
+    typed: dict[Any, TypedStorage] = {}  # the same object for the same one
 
-    def storage_of(name: Any) -> StoredDtype:
+    def storage_of(name: Any) -> TypedStorage:
         if len(name) not in (5, 6):
             raise RuntimeError(f"a checkpoint names a storage by {len(name)} words: expected 5 or 6")
         _, kind, key, location, count = name[:5]
-        dtype, typed = kind_of(kind)
+        dtype = kind_of(kind)
         if key not in made:
             size = checked_count(count, dtype.itemsize, len(data))
-            made[key] = restore(UntypedStorage(size), location), dtype.itemsize
-        return StoredDtype(_part_of(made[key][0], dtype, name[5] if len(name) == 6 else None), dtype, typed)
+            made[key] = restore(UntypedStorage(size), location_of(location)), dtype.itemsize
+        part = name[5] if len(name) == 6 else None
+        if (key, part, dtype) not in typed:
+            typed[key, part, dtype] = TypedStorage._wrapped(_part_of(made[key][0], dtype, part), dtype)
+        return typed[key, part, dtype]
 
     result = part(storage_of)
     keys = part(_no_storage)
@@ -94,9 +97,9 @@ def load_legacy(data: bytes, read: ReadPickle, restore: Restore) -> Any:
         size = storage.nbytes()
         if count * itemsize != size or at + size > len(data):
             raise RuntimeError(f"storage has wrong byte size: expected {size} got {count * itemsize}")
-        _fill(storage, data[at : at + size])
+        _fill(storage, memoryview(data)[at : at + size])
         at += size
-    return result
+    return result, at
 
 
 def _no_storage(name: Any) -> Any:
@@ -107,18 +110,30 @@ def _part_of(storage: UntypedStorage, dtype: _core.dtype, part: Any) -> UntypedS
     """The part of a storage that a view of it is: (key, offset, count)."""
     if part is None:
         return storage
-    raise RuntimeError(
-        "a checkpoint has views of storages, as PyTorch 0.1 wrote them: load it in PyTorch, and save it anew"
-    )
+    _, offset, count = part
+    if storage.device.type != "cpu":
+        raise RuntimeError("a checkpoint has views of storages, as PyTorch wrote them before 0.4: load it on the CPU")
+    start = checked_count(offset, dtype.itemsize, storage.nbytes())
+    size = checked_count(count, dtype.itemsize, storage.nbytes() - start)
+    if not size:
+        return UntypedStorage(0)
+    view = _core.from_buffer(storage, storage.data_ptr() + start, (size,), (1,), _core.dtypes["uint8"])
+    return view.untyped_storage()
 
 
-def kind_of(kind: Any) -> tuple[_core.dtype, bool]:
-    """The dtype by which a storage is named, and whether it is one."""
+def kind_of(kind: Any) -> _core.dtype:
+    """The dtype by which a storage is named; of bytes for one without."""
     if kind is UntypedStorage:
-        return _core.dtypes["uint8"], False
+        return _core.dtypes["uint8"]
     if isinstance(kind, type) and issubclass(kind, TypedStorage) and "_dtype" in vars(kind):
-        return vars(kind)["_dtype"], True
+        dtype: _core.dtype = vars(kind)["_dtype"]
+        return dtype
     raise pickle.UnpicklingError(f"expected the class of a storage, got {kind!r}")
+
+
+def location_of(location: Any) -> str:
+    """The device that a storage is of, as text: of Python 2, or as the caller asks, it is bytes."""
+    return location.decode("ascii", "replace") if isinstance(location, bytes) else str(location)
 
 
 def checked_count(count: Any, itemsize: int, available: int) -> int:
@@ -128,8 +143,8 @@ def checked_count(count: Any, itemsize: int, available: int) -> int:
     return count * itemsize
 
 
-def _fill(storage: UntypedStorage, raw: bytes) -> None:
-    if not raw or storage.device.type == "meta":
+def _fill(storage: UntypedStorage, raw: memoryview) -> None:
+    if not len(raw) or storage.device.type == "meta":
         return
     if storage.device.type == "cpu":
         copy_to_host(storage)[:] = raw

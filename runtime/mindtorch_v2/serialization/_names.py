@@ -30,7 +30,7 @@ _ORDERED = collections.OrderedDict
 
 
 class StoredDtype:
-    """A storage that a checkpoint names, with the dtype that it names it by."""
+    """A storage that is written, with the dtype that a checkpoint names it by."""
 
     __slots__ = ("dtype", "is_typed", "untyped")
 
@@ -40,8 +40,7 @@ class StoredDtype:
 
 def _over(storage: Any, dtype: _core.dtype, offset: int, size: Any, stride: Any) -> Tensor:
     """A tensor over a part of a storage, which must reach that far."""
-    untyped = storage.untyped if isinstance(storage, StoredDtype) else storage
-    untyped = untyped._untyped_storage if isinstance(untyped, TypedStorage) else untyped
+    untyped = storage._untyped_storage if isinstance(storage, TypedStorage) else storage
     if not isinstance(untyped, UntypedStorage):
         raise RuntimeError(f"a checkpoint's tensor must be over a storage, got {type(untyped).__name__}")
     sizes, steps = tuple(size), tuple(stride)
@@ -124,7 +123,7 @@ def rebuild_from_numpy(array: Any, dtype: Any, device: Any, requires_grad: bool)
     """A tensor of a device that its checkpoint has as an array of NumPy's."""
     import numpy as np
 
-    from_array = _core.hooks.wrap_array
+    from_array = _core.hooks.from_array
     made: Tensor = from_array(np.ascontiguousarray(array)).to(dtype).to(device)
     return _flagged(made, requires_grad)
 

@@ -69,6 +69,9 @@ def reduced(tensor: Tensor) -> tuple[Any, ...]:
             return rebuild_parameter_with_state, (tensor.detach(), tensor.requires_grad, hooks, dict(state))
         return rebuild_parameter, (tensor.detach(), tensor.requires_grad, hooks)
     function, args = _of_wrapper(tensor) if _core.only_claims_memory(tensor) else _of_plain(tensor, hooks)
+    given: Any = getattr(kind, "__getstate__", None)
+    if given is not getattr(object, "__getstate__", None):  # the class says itself what there is to keep
+        return rebuild_from_type_v2, (function, kind, args, given(tensor))
     if kind is not Tensor or state:
         slots = {name: getattr(tensor, name) for name in copyreg._slotnames(kind) if hasattr(tensor, name)}  # type: ignore[attr-defined]
         return rebuild_from_type_v2, (function, kind, args, (dict(state), slots) if slots else dict(state))

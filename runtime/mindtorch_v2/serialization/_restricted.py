@@ -36,8 +36,9 @@ class _Reader:
         users: Mapping[str, Any],
         storage_of: Callable[[Any], Any],
         encoding: str,
+        at: int,
     ) -> None:
-        self.data, self.at = data, 0
+        self.data, self.at = data, at
         self.allowed, self.users = allowed, users
         self.storage_of, self.encoding = storage_of, encoding
         self.callables = {id(value) for value in (*allowed.values(), *users.values())}
@@ -96,10 +97,10 @@ class _Reader:
     # ---- what is allowed
     def find(self, module: str, name: str) -> Any:
         full = f"{module}.{name}"
-        if full in self.users:
-            return self.users[full]
         if module in _BLOCKED or module.split(".")[0] in _BLOCKED:
             raise pickle.UnpicklingError(f"Trying to load unsupported GLOBAL {full} whose module {module} is blocked.")
+        if full in self.users:
+            return self.users[full]
         if full not in self.allowed:
             raise pickle.UnpicklingError(
                 f"Unsupported global: GLOBAL {full} was not an allowed global by default. Please use "
@@ -300,11 +301,12 @@ def load_weights(
     users: Mapping[str, Any],
     storage_of: Callable[[Any], Any],
     encoding: str = "utf-8",
+    at: int = 0,
 ) -> tuple[Any, int]:
-    """The object that a pickle holds, and where the pickle ends.
+    """The object that a pickle holds, which starts at ``at``, and where the pickle ends.
 
     ``allowed`` and ``users`` say what may be called, by full names; ``storage_of`` makes a storage of what names it.
     Raises pickle.UnpicklingError for what is not allowed, EOFError where the data ends before the pickle does.
     """
-    reader = _Reader(data, allowed, users, storage_of, encoding)
+    reader = _Reader(data, allowed, users, storage_of, encoding, at)
     return reader.run(), reader.at
