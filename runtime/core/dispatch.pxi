@@ -481,7 +481,7 @@ cdef inline object dispatch(OpOverload op, Bound* bound, uint64_t keys):
     if live == 0:
         return call_unready(op, bound, keys)
     key = mt_highest_bit(live)
-    if key == KEY_BATCHED and cold.goes_above_batch(op, bound, live & AUTOGRAD_KEYS):
+    if key >= KEY_BATCHED and (key == KEY_BATCHED or key == KEY_VMAP_MODE and keys & BATCHED) and cold.goes_above_batch(op, bound, live & AUTOGRAD_KEYS):
         key = mt_highest_bit(live & AUTOGRAD_KEYS)
     if watched:
         return dispatch_watched(op, key, bound, keys)

@@ -148,6 +148,8 @@ cdef object found_at(OpOverload op, int key):
             return entry, MATH
     if autograd and ALIAS_AUTOGRAD in op.kernels:
         return op.kernels[ALIAS_AUTOGRAD], "autograd kernel"
+    if key == KEY_VMAP_MODE and "nondeterministic_seeded" not in op.tags:
+        return None
     entry = fallback_for(op, key) or CORE_FALLBACKS.get(key)
     return None if entry is None else (entry, FALLBACK)
 

@@ -7,7 +7,7 @@ cdef dict KEY_BY_NAME = {
     "BackendSelect": KEY_BACKEND_SELECT, "Python": KEY_PYTHON, "Functionalize": KEY_FUNCTIONALIZE,
     "Conjugate": KEY_CONJUGATE, "Negative": KEY_NEGATIVE, "ZeroTensor": KEY_ZERO_TENSOR,
     "ADInplaceOrView": KEY_AD_INPLACE_OR_VIEW, "AutogradOther": KEY_AUTOGRAD_OTHER, "Tracing": KEY_TRACING,
-    "Tracer": KEY_TRACING, "Batched": KEY_BATCHED, "TESTING_ONLY_GenericWrapper": KEY_TESTING_WRAPPER,
+    "Tracer": KEY_TRACING, "Batched": KEY_BATCHED, "FuncTorchVmapMode": KEY_VMAP_MODE, "TESTING_ONLY_GenericWrapper": KEY_TESTING_WRAPPER,
     "TESTING_ONLY_GenericMode": KEY_TESTING_MODE, "Autograd": ALIAS_AUTOGRAD,
     "CompositeImplicitAutograd": ALIAS_COMPOSITE_IMPLICIT, "CompositeExplicitAutograd": ALIAS_COMPOSITE_EXPLICIT,
     "CompositeExplicitAutogradNonFunctional": ALIAS_COMPOSITE_NON_FUNCTIONAL,

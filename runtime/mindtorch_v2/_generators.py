@@ -63,8 +63,8 @@ class Generator(_core.Generator):
         _core.as_memoryview(state)[:] = text
         return state
 
-    def set_state(self, new_state: Tensor) -> None:
-        """Goes on from a state of `get_state`, or from one of PyTorch's.
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Goes on from a state of `get_state`, or from one of PyTorch's; returns itself.
 
         Raises TypeError for what is no uint8 tensor of the CPU, RuntimeError for one that is no state.
         """
@@ -77,6 +77,7 @@ class Generator(_core.Generator):
         self._check_size(new_state.numel())
         if not self._take_state(_core.as_memoryview(new_state.detach().reshape(-1))):
             raise RuntimeError("Invalid mt19937 state")
+        return self
 
     def _check_size(self, count: int) -> None:
         if self.device.type == "cpu":

@@ -24,7 +24,7 @@ __all__ = ["HigherOrderOperator"]
 _Rule = TypeVar("_Rule", bound=Callable[..., Any])
 _NAMESPACE = "higher_order"
 # What a call passes by where nothing is registered: keys that add to a call, and those of modes, asked apart.
-_PASSED_BY = _core.key_mask("ADInplaceOrView", "BackendSelect", "Python", "Tracing")
+_PASSED_BY = _core.key_mask("ADInplaceOrView", "BackendSelect", "FuncTorchVmapMode", "Python", "Tracing")
 _AUTOGRAD, _BACKENDS = _core.key_mask("Autograd"), _core.key_mask("CompositeExplicitAutograd")
 
 

@@ -10,7 +10,7 @@ cimport cython
 from libc.stdint cimport uint64_t
 
 from mindtorch_v2._core cimport (
-    CATEGORY_FLOAT, FunctionCtx, Node, OpOverload, RareState, Tensor, anomaly_enabled, cold, gradient_names, gradient_node, graph_freed,
+    CATEGORY_FLOAT, KEY_BATCHED, FunctionCtx, Node, OpOverload, RareState, Tensor, anomaly_enabled, cold, gradient_names, gradient_node, graph_freed,
     needs_grad, said_by_setup, saved_alias, saved_by_formula, saved_tensor_hooks, thread_state, unpack_at,
 )
 
@@ -111,6 +111,8 @@ cdef int tell(str text) except -1:
 cdef int refuse_nan(Node node, object grads) except -1:
     cdef int at = 0
     for g in grads:
+        while isinstance(g, Tensor) and (<Tensor>g).keys >> KEY_BATCHED & 1:      # of all samples of a `vmap`
+            g = g.value
         if isinstance(g, Tensor) and (<Tensor>g).dt.category >= CATEGORY_FLOAT and bool(g.isnan().any().item()):
             raise RuntimeError(f"Function '{node.name()}' returned nan values in its {at}th output.")
         at += 1

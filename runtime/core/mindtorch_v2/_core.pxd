@@ -39,6 +39,7 @@ cdef enum:                     # dispatch keys: bit positions by rising priority
     KEY_AUTOCAST_CPU                                         # and of the other backends but Meta, in their order
     KEY_AUTOCAST_LAST = KEY_AUTOCAST_CPU + KEY_PRIVATE3 - KEY_CPU
     KEY_BATCHED
+    KEY_VMAP_MODE                                            # of all calls inside of a `vmap`, for operators that draw numbers
     KEY_TESTING_WRAPPER, KEY_TESTING_MODE                    # of no tensor: programs, and tests, give them fallbacks
     KEY_TORCH_FUNCTION                                       # __torch_function__ overrides; above all, never registered
     KEY_COUNT

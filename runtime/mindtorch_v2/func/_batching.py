@@ -6,13 +6,14 @@ Operators with a batching rule run it; others run once a sample, and their outpu
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from .. import _core
 from .._core import OpOverload, Tensor
-from .._hooks import hooks
+from .._frames import user_stacklevel
 from .._inheritance import inherited
 from .._lazy_values import kept_as, kept_like
 from .._ops import ops
@@ -21,11 +22,15 @@ from ..utils._pytree import tree_leaves, tree_map
 from ._view_rules import view_whole
 
 __all__ = [
-    "BatchedTensor", "VmapInfo", "batch", "call_rule", "levels", "sample_at", "stacked", "unbatch", "wrap_outputs",
+    "DRAWS", "BatchedTensor", "VmapInfo", "aligned", "batch", "call_rule", "fallback_enabled", "fallback_warns",
+    "levels", "outside", "refuse_random_numbers", "refuse_unsupported", "sample_at", "set_fallback_enabled_",
+    "set_fallback_warns_", "stacked", "unbatch", "wrap_outputs", "written_arguments",
 ]  # fmt: skip
 
 _BATCHED = _core.key_mask("Batched")
+DRAWS = _core.key_mask("FuncTorchVmapMode")  # of each call while a `vmap` runs; only operators that draw look at it
 _LAZY = _core.key_mask("Conjugate") | _core.key_mask("Negative")
+_AS = frozenset(("view_as", "reshape_as", "expand_as"))
 _READS_DATA = frozenset(("item", "_local_scalar_dense", "equal", "is_nonzero"))
 
 
@@ -37,12 +42,57 @@ class VmapInfo:
     randomness: str
 
 
+class _Fallback:
+    """What the whole process does where one operator runs once a sample; PyTorch's tests set it."""
+
+    enabled = True
+    warns = False
+
+
+def fallback_enabled() -> bool:
+    """Whether operators without a batching rule may run once a sample."""
+    return _Fallback.enabled
+
+
+def set_fallback_enabled_(enabled: bool) -> None:
+    """Sets `fallback_enabled`; without, such a call raises RuntimeError."""
+    _Fallback.enabled = enabled
+
+
+def fallback_warns() -> bool:
+    """Whether a call that runs once a sample warns of the time that this takes."""
+    return _Fallback.warns
+
+
+def set_fallback_warns_(warns: bool) -> None:
+    """Sets `fallback_warns`."""
+    _Fallback.warns = warns
+
+
 class _Levels(threading.local):
     def __init__(self) -> None:
         self.open: dict[int, VmapInfo] = {}  # of the vmap calls that are running, by level
+        self.drawing: tuple[int, ...] = ()  # the levels of those that what runs is inside of, the outermost first
 
 
 levels = inherited(_Levels())
+
+
+class outside(below):  # noqa: N801  (reads as a condition)
+    """``with outside(level):`` as `below`, and random numbers are not those of that `vmap`, or of one inside of it."""
+
+    def __enter__(self) -> None:
+        self._drawing = levels.drawing
+        levels.drawing = tuple(level for level in self._drawing if level < self._level)
+        included, excluded = self._keys = _core.thread_keys()
+        if not levels.drawing:
+            _core.set_thread_keys_(included & ~DRAWS, excluded)
+        super().__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        _core.set_thread_keys_(*self._keys)
+        levels.drawing = self._drawing
 
 
 class BatchedTensor(Tensor):
@@ -78,7 +128,7 @@ def call_rule(rule: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     level = _level(args, kwargs)
     values = tree_map(lambda v: unbatch(v, level)[0], list(args))
     dims = tuple(tree_map(lambda v: unbatch(v, level)[1], list(args)))
-    with below(level):
+    with outside(level):
         output, out_dims = rule(levels.open[level], dims, *values, **kwargs)
     return wrap_outputs(output, out_dims, level)
 
@@ -95,8 +145,9 @@ def _run_by_sample(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
     """The fallback at the key Batched: the operator once a sample, outputs stacked."""
     if op._schema.name in _READS_DATA:
         raise RuntimeError(
-            f"vmap: It looks like you're calling .item() on a Tensor (or using it as a condition), by {op.name()}. We "
-            "don't support vmap over calling .item() on a Tensor, please try to rewrite what you're doing with other "
+            f"vmap: It looks like you're calling .item() on a Tensor, by {op.name()}, or using it in some "
+            "data-dependent control flow. We don't support vmap over calling .item() on a Tensor, please try to "
+            "rewrite what you're doing with other "
             "operations."
         )
     if "dynamic_output_shape" in op.tags:
@@ -105,9 +156,12 @@ def _run_by_sample(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
             "have results of different sizes. Please call it outside of vmap."
         )
     level = _level(args, kwargs)
-    if "nondeterministic_seeded" in op.tags:
-        refuse_random_numbers(level)
-    with below(level):
+    if level not in levels.open:
+        raise RuntimeError(
+            f"{op.name()}: your tensor may have escaped from inside a function being vmapped, which is over: only what "
+            "the function returns may be used outside"
+        )
+    with outside(level):
         return _on_batch(op, level, args, kwargs)
 
 
@@ -115,12 +169,15 @@ def _on_batch(op: OpOverload, level: int, args: tuple[Any, ...], kwargs: dict[st
     composed = op.kernel("CompositeImplicitAutograd") if "inplace_view" in op.tags else None
     if composed is not None:
         return op.call_kernel(composed, *args, **kwargs)
+    if op._schema.name in _AS and unbatch(args[0], level)[1] is None:  # only the shape is of a batch
+        return getattr(ops.aten, op._schema.name.removesuffix("_as"))(args[0], args[1].shape)
     models = _view_models(op, args, kwargs, level)
     if (
         models is not None
         and op._schema.name != "detach"
         and (op._schema.name == "as_strided" or all(_can_be_viewed(t) for t in (models.source.value, *models.parts)))
         and all(part.dtype is models.source.dtype for part in models.parts)
+        and not (isinstance(models.source.value, BatchedTensor) and any(map(kept_as, models.parts)))
     ):
         return models.rebuilt([_view_like(part, models.source) for part in models.parts])
     if models is not None and args[0] is models.source and not models.source.is_copy:
@@ -129,11 +186,22 @@ def _on_batch(op: OpOverload, level: int, args: tuple[Any, ...], kwargs: dict[st
         if wholes is not NotImplemented:
             listed = wholes if isinstance(wholes, (tuple, list)) else [wholes]
             return models.rebuilt([_wrapped_view(*pair, source) for pair in zip(models.parts, listed, strict=True)])
-    written = _written(op, args, kwargs, level)
+    written = written_arguments(op, args, kwargs, level)
     if _is_elementwise(op, args, kwargs, written):
-        values, keywords = _aligned((list(args), kwargs), level)
+        values, keywords = aligned((list(args), kwargs), level)
         result = op(*values, **keywords)
         return written[0] if written else wrap_outputs(result, 0, level)
+    if not _Fallback.enabled:
+        raise RuntimeError(
+            f"You hit the vmap fallback which is currently disabled: {op.name()} has no batching rule, and would run "
+            "once a sample"
+        )
+    if _Fallback.warns:
+        warnings.warn(
+            "There is a performance drop because we have not yet implemented the batching rule for "
+            f"{op.name().removesuffix('.default')}: it runs once a sample.",
+            stacklevel=user_stacklevel(),
+        )
     # A position in memory counts from where a sample starts.
     apart = any(a.name == "storage_offset" for a in op._schema.arguments)
     count = levels.open[level].batch_size
@@ -148,15 +216,20 @@ def _on_batch(op: OpOverload, level: int, args: tuple[Any, ...], kwargs: dict[st
 def refuse_random_numbers(level: int) -> None:
     """Random numbers inside `vmap` need to be told whether samples get the same ones."""
     if levels.open[level].randomness == "never":
-        raise RuntimeError(
-            "vmap: We do not yet support calling random operations inside of vmap. Please perform random operations "
-            "outside of vmap as a workaround"
-        )
+        refuse_unsupported()
     if levels.open[level].randomness == "error":
         raise RuntimeError(
             "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
             "randomness flags on vmap or perform the randomness operation out of vmap"
         )
+
+
+def refuse_unsupported() -> NoReturn:
+    """Raises RuntimeError: random numbers of this kind are not drawn inside `vmap`."""
+    raise RuntimeError(
+        "vmap: We do not yet support calling random operations inside of vmap. Please perform random operations "
+        "outside of vmap as a workaround"
+    )
 
 
 def _is_elementwise(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], written: list[Any]) -> bool:
@@ -172,7 +245,7 @@ def _is_elementwise(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any
     return len({t.dtype for t in tensors}) == 1 and all(t.dim() == rank for t in written)
 
 
-def _aligned(tree: Any, level: int) -> Any:
+def aligned(tree: Any, level: int) -> Any:
     """Tensors with the batch dimension first, and dimensions of size 1 after it, up to the highest rank of all."""
     size = levels.open[level].batch_size
     rank = max((t.dim() for t in tree_leaves(tree) if isinstance(t, Tensor)), default=0)
@@ -261,7 +334,7 @@ def _wrapped_view(model: Tensor, whole: Tensor, source: BatchedTensor) -> Batche
     return view
 
 
-def _written(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> list[Any]:
+def written_arguments(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> list[Any]:
     """The arguments that the operator changes in place; each must be a batch, or samples would overwrite each other."""
     arguments = op._schema.arguments
     values = {**{a.name: v for a, v in zip(arguments, args, strict=False)}, **kwargs}
@@ -319,16 +392,3 @@ def _level(*trees: Any) -> int:
 
 
 _core.set_own_fallback("Batched", _run_by_sample, f"{__name__}:by_sample")
-
-
-def drawn(make: Any, sizes: Any, options: dict[str, Any]) -> Tensor:
-    """Random numbers; inside `vmap` each sample has its own, or all have the same, as `vmap` was told."""
-    level = max(levels.open, default=0)
-    if level == 0 or levels.open[level].randomness == "same":
-        same: Tensor = make(sizes, **options)
-        return same
-    refuse_random_numbers(level)
-    return batch(make([levels.open[level].batch_size, *sizes], **options), 0, level)
-
-
-hooks.fill(drawn=drawn)

@@ -7,9 +7,8 @@ from typing import Any
 from .. import _core
 from .._hooks import hooks
 from ..autograd import function, is_grad_enabled
-from ..autograd._levels import below
 from ..utils._pytree import tree_leaves, tree_map
-from ._batching import BatchedTensor, levels, sample_at, stacked, unbatch, wrap_outputs
+from ._batching import BatchedTensor, levels, outside, sample_at, stacked, unbatch, wrap_outputs
 
 __all__ = ["apply_batched"]
 
@@ -37,7 +36,7 @@ def _untracked(values: tuple[Any, ...], level: int) -> tuple[Any, ...]:
 
 def _run(cls: Any, args: tuple[Any, ...], level: int) -> Any:
     """The function on all samples of a level, or on one after the other."""
-    with below(level):
+    with outside(level):
         return _on_batch(cls, args, level)
 
 

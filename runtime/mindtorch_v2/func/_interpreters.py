@@ -18,6 +18,8 @@ from .._hooks import hooks
 from .._printing import tensor_repr
 from ..autograd._levels import running_transforms, transforms_below
 from ._batching import BatchedTensor, batch
+from ._batching import fallback_enabled as _is_vmap_fallback_enabled  # noqa: F401  (PyTorch's names)
+from ._batching import set_fallback_enabled_ as _set_vmap_fallback_enabled  # noqa: F401
 
 __all__ = [
     "Interpreter",

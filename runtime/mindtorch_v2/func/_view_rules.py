@@ -25,6 +25,8 @@ def view_whole(op: OpOverload, whole: Tensor, rank: int, args: tuple[Any, ...]) 
 
 def _along(op: OpOverload, whole: Tensor, rank: int, args: tuple[Any, ...]) -> Any:
     """Dimensions are counted from one further on; those that are made count among the result's."""
+    if rank == 0 and op._schema.name in ("squeeze", "transpose", "movedim"):
+        return ops.aten.alias(whole)
     total = rank + 1 if op._schema.name == "unsqueeze" else rank
     names = [a.name for a in op._schema.arguments[1:]]
     return op(whole, *(_moved(name, value, total) for name, value in zip(names, args, strict=False)))
@@ -96,6 +98,14 @@ def _sizes(whole: Tensor, size: Any) -> list[int]:
     return sizes
 
 
+def _resized_as(op: OpOverload, whole: Tensor, rank: int, args: tuple[Any, ...]) -> Any:
+    return getattr(ops.aten, op._schema.name.removesuffix("_as"))(whole, [whole.shape[0], *args[0].shape])
+
+
+def _expanded_as(op: OpOverload, whole: Tensor, rank: int, args: tuple[Any, ...]) -> Any:
+    return _expanded(ops.aten.expand.default, whole, rank, (args[0].shape,))
+
+
 def _expanded(op: OpOverload, whole: Tensor, rank: int, args: tuple[Any, ...]) -> Any:
     size, result = list(args[0]), whole
     for _ in range(len(size) - rank):
@@ -112,10 +122,12 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("view", "reshape"), _resized),
     **dict.fromkeys(("split", "split_with_sizes", "chunk"), _split),
     **dict.fromkeys(("alias", "detach", "contiguous", "view_as_real", "view_as_complex", "_conj", "_neg_view"), _same),
+    **dict.fromkeys(("view_as", "reshape_as"), _resized_as),
     "flatten": _flattened,
     "permute": _permuted,
     "t": _turned,
     "unbind": _unbound,
     "squeeze": _squeezed,
     "expand": _expanded,
+    "expand_as": _expanded_as,
 }

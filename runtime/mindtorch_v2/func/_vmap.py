@@ -6,20 +6,21 @@ import contextlib
 import functools
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _core
 from .._argument_types import names_wrong_types
 from .._core import Tensor
+from .._generators import default_generator
 from .._ops import ops
 from ..autograd._levels import in_transform, next_level
-from ..utils._pytree import tree_leaves, tree_map
-from ._batching import VmapInfo, batch, levels, unbatch
+from ..utils._pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_structure
+from . import _random  # noqa: F401  (what a `vmap` does with operators that draw)
+from ._batching import DRAWS, VmapInfo, batch, levels, unbatch
 
-__all__ = ["unrestricted_vmap", "vmap"]
+__all__ = ["chunk_vmap", "unrestricted_vmap", "vmap"]
 
 _BATCHED = _core.key_mask("Batched")
-_NO_DIMENSION = object()  # in place of None, which is a leaf that says as much
 
 
 @names_wrong_types
@@ -44,6 +45,22 @@ def vmap(
     return _mapped(func, in_dims, out_dims, randomness, chunk_size, lambda level: in_transform(level, "Vmap"))
 
 
+def chunk_vmap(
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
+) -> Callable[..., Any]:
+    """As `vmap`, in so many chunks, one after the other; in fewer where there are fewer samples."""
+    if chunks < 1:
+        raise ValueError(f"chunk_vmap: chunks should be greater than 0. (got {chunks})")
+
+    @functools.wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, _, dims = _with_dims(in_dims, args, _name_of(func))
+        size = -(-_batch_size(leaves, dims) // chunks)
+        return vmap(func, in_dims, out_dims, randomness, chunk_size=max(size, 1))(*args, **kwargs)
+
+    return mapped
+
+
 def unrestricted_vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
     """As `vmap`, but no transform to what is called: Functions of the old style run, a sample as an argument.
 
@@ -61,85 +78,100 @@ def _mapped(
     inside: Callable[[int], AbstractContextManager[Any]],
 ) -> Callable[..., Any]:
     """``inside(level)`` is where the function runs."""
-    name = getattr(func, "__name__", repr(func))
+    name = _name_of(func)
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        if not args:
-            raise ValueError(
-                f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap "
-                "over a function with no inputs. The latter is unsupported."
-            )
-        dims = _spread(in_dims, list(args), name, "in_dims")
-        size = _batch_size(name, in_dims, list(args), dims)
+        _check_out_dims(out_dims, name)
+        leaves, spec, dims = _with_dims(in_dims, args, name)
+        size = _batch_size(leaves, dims)
         if chunk_size is not None and chunk_size < size:
-            return run_in_chunks(list(args), kwargs, dims, size)
-        return run(list(args), kwargs, dims, size)
+            return run_in_chunks(leaves, spec, kwargs, dims, size)
+        return _put_together(run(leaves, spec, kwargs, dims, size))
 
-    def run_in_chunks(args: list[Any], kwargs: dict[str, Any], dims: Any, size: int) -> Any:
+    def run_in_chunks(leaves: list[Any], spec: TreeSpec, kwargs: dict[str, Any], dims: list[Any], size: int) -> Any:
         parts = []
+        state = default_generator.get_state() if randomness == "same" else None
         for start in range(0, size, chunk_size or size):
             count = min(chunk_size or size, size - start)
-            chosen = tree_map(
-                lambda v, d, start=start, count=count: v if d is _NO_DIMENSION else ops.aten.narrow(v, d, start, count),
-                args,
-                dims,
-            )
-            parts.append(run(chosen, kwargs, dims, count))
-        return _joined(parts, out_dims)
+            chosen = [
+                v if d is None else ops.aten.narrow(v, d, start, count) for v, d in zip(leaves, dims, strict=True)
+            ]
+            if state is not None:  # what one chunk draws the others do, too
+                default_generator.set_state(state)
+            parts.append(run(chosen, spec, kwargs, dims, count))
+        return _joined(parts)
 
-    def run(args: list[Any], kwargs: dict[str, Any], dims: Any, size: int) -> Any:
+    def run(leaves: list[Any], spec: TreeSpec, kwargs: dict[str, Any], dims: list[Any], size: int) -> _Output:
         level = next_level()
         levels.open[level] = VmapInfo(size, randomness)
+        outer = levels.drawing
+        levels.drawing = (*outer, level)
         included, excluded = _core.thread_keys()
-        _core.set_thread_keys_(included, excluded & ~_BATCHED)
+        _core.set_thread_keys_(included | DRAWS, excluded & ~(_BATCHED | DRAWS))
         try:
-            samples = tree_map(lambda v, d: v if d is _NO_DIMENSION else batch(v, d, level), args, dims)
+            samples = [v if d is None else batch(v, d, level) for v, d in zip(leaves, dims, strict=True)]
             with inside(level):
-                output = func(*samples, **kwargs)
-            return _collect(output, out_dims, name, level, size)
+                output = func(*spec.unflatten(samples), **kwargs)
+            return _collected(output, out_dims, name, level, size)
         finally:
             _core.set_thread_keys_(included, excluded)
+            levels.drawing = outer
             del levels.open[level]
 
     return mapped
 
 
-def _spread(dims: Any, tree: Any, name: str, what: str) -> Any:
-    """A dimension for each leaf of ``tree``."""
-    if dims is None or isinstance(dims, int):
-        return tree_map(lambda leaf: _dimension(leaf, dims, name), tree)
-    if isinstance(dims, dict) and isinstance(tree, dict) and dims.keys() == tree.keys():
-        return {key: _spread(dims[key], value, name, what) for key, value in tree.items()}
-    if not isinstance(dims, (tuple, list)) or not isinstance(tree, (tuple, list)) or len(dims) != len(tree):
+def _name_of(func: Any) -> str:
+    if hasattr(func, "__name__"):
+        return str(func.__name__)
+    return f"functools.partial({_name_of(func.func)}, ...)" if isinstance(func, functools.partial) else repr(func)
+
+
+def _with_dims(in_dims: Any, args: tuple[Any, ...], name: str) -> tuple[list[Any], TreeSpec, list[int | None]]:
+    """The leaves of the arguments, how they nest, and a dimension for each."""
+    where = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): "
+    if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
-            f"vmap({name}, {what}={dims}, ...)(<inputs>): {what} is not compatible with the structure of inputs: "
-            f"expected one entry for each of {len(tree) if isinstance(tree, (tuple, list)) else 1}."
+            f"{where}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
+            f"got: {type(in_dims)}."
         )
-    return type(tree)(_spread(d, t, name, what) for d, t in zip(dims, tree, strict=True))
-
-
-def _dimension(leaf: Any, dim: int | None, name: str) -> Any:
-    if dim is None:
-        return _NO_DIMENSION
-    if not isinstance(leaf, Tensor):
+    if not args:
         raise ValueError(
-            f"vmap({name}, in_dims={dim}, ...)(<inputs>): Got in_dim={dim} for an input but the input is of type "
-            f"{type(leaf)}. We cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
+            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap "
+            "over a function with no inputs. The latter is unsupported."
         )
-    if not -leaf.dim() <= dim < leaf.dim():
+    leaves, spec = tree_flatten(args)
+    dims = _broadcast_to_and_flatten(in_dims, spec)
+    if dims is None:
         raise ValueError(
-            f"vmap({name}, in_dims={dim}, ...)(<inputs>): Got in_dim={dim} for some input, but that input is a Tensor "
-            f"of dimensionality {leaf.dim()} so expected in_dim to satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}."
+            f"{where}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{tree_structure(in_dims)} but inputs has structure {spec}."
         )
-    return dim
+    for leaf, dim in zip(leaves, dims, strict=True):
+        if dim is None:
+            continue
+        if not isinstance(dim, int):
+            raise ValueError(
+                f"{where}Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
+            )
+        if not isinstance(leaf, Tensor):
+            raise ValueError(
+                f"{where}Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over "
+                "non-Tensor arguments, please use None as the respective in_dim"
+            )
+        if not -leaf.dim() <= dim < leaf.dim():
+            raise ValueError(
+                f"{where}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.dim()} "
+                f"so expected in_dim to satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}."
+            )
+    return leaves, spec, dims
 
 
-def _batch_size(name: str, in_dims: Any, args: Any, dims: Any) -> int:
-    found = tree_leaves(tree_map(lambda v, d: None if d is _NO_DIMENSION else v.shape[d], args, dims))
-    sizes = [s for s in found if s is not None]
+def _batch_size(leaves: list[Any], dims: list[int | None]) -> int:
+    sizes = [leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None]
     if not sizes:
-        raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): at least one input must be mapped over")
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if len(set(sizes)) > 1:
         raise ValueError(
             f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the "
@@ -148,40 +180,70 @@ def _batch_size(name: str, in_dims: Any, args: Any, dims: Any) -> int:
     return int(sizes[0])
 
 
-def _collect(output: Any, out_dims: Any, name: str, level: int, size: int) -> Any:
-    if isinstance(output, (tuple, list, dict)):
-        items = list(output.values()) if isinstance(output, dict) else output
-        dims = out_dims if isinstance(out_dims, (tuple, list)) else [out_dims] * len(items)
-        if len(dims) != len(items):
+def _check_out_dims(out_dims: Any, name: str) -> None:
+    for dim in (out_dims,) if isinstance(out_dims, int) else tree_leaves(out_dims):
+        if dim is not None and not isinstance(dim, int):
             raise ValueError(
-                f"vmap({name}, ..., out_dims={out_dims}): out_dims is not compatible with the structure of outputs"
+                f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of "
+                "ints representing where in the outputs the vmapped dimension should appear."
             )
-        done = [_collect(item, dim, name, level, size) for item, dim in zip(items, dims, strict=True)]
-        return dict(zip(output, done, strict=True)) if isinstance(output, dict) else type(output)(done)
-    if not isinstance(output, Tensor):
-        raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(output)}.")
-    dim = out_dims[0] if isinstance(out_dims, (tuple, list)) else out_dims
-    value, batch_dim = unbatch(output, level)
-    if dim is None and batch_dim is not None:
-        raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+
+
+class _Output(NamedTuple):
+    """What a function returned: the leaves with their batch dimension where it belongs, and how they nest."""
+
+    leaves: list[Any]
+    dims: list[int | None]
+    spec: TreeSpec
+
+
+def _collected(output: Any, out_dims: Any, name: str, level: int, size: int) -> _Output:
+    leaves, spec = tree_flatten(output)
+    dims = _broadcast_to_and_flatten(out_dims, spec)
+    if isinstance(output, Tensor):  # one alone may have its dimension in a tuple
+        dims = list(out_dims) if isinstance(out_dims, tuple) and len(out_dims) == 1 else [out_dims]
+        dims = dims if dims[0] is None or isinstance(dims[0], int) else None
+    if dims is None:
+        raise ValueError(
+            f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "
+            f"`outputs`. out_dims has structure {tree_structure(out_dims)} but outputs has structure {spec}."
+        )
+    done = [_whole(leaf, dim, name, level, size) for leaf, dim in zip(leaves, dims, strict=True)]
+    return _Output(done, dims, spec)
+
+
+def _whole(leaf: Any, dim: int | None, name: str, level: int, size: int) -> Any:
+    """A leaf of the output as the caller gets it."""
+    if dim is None:
+        if unbatch(leaf, level)[1] is not None:
+            raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+        return leaf
+    if not isinstance(leaf, Tensor):
+        raise ValueError(
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(leaf)}. Did you mean to set "
+            "out_dims= to None for output?"
+        )
+    rank = leaf.dim() + 1
+    if not -rank <= dim < rank:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})")
+    value, batch_dim = unbatch(leaf, level)
     if batch_dim is None:
-        if dim is None:
-            return value
-        return ops.aten.clone(ops.aten.expand(ops.aten.unsqueeze(value, dim), _inserted(value.shape, dim, size)))
-    return value if dim % value.dim() == batch_dim else ops.aten.movedim(value, batch_dim, dim)
+        return ops.aten.expand(ops.aten.unsqueeze(value, dim), _inserted(value.shape, dim, size))
+    return value if dim % rank == batch_dim else ops.aten.movedim(value, batch_dim, dim)
 
 
-def _joined(parts: list[Any], out_dims: Any) -> Any:
+def _put_together(output: _Output) -> Any:
+    return output.spec.unflatten(output.leaves)
+
+
+def _joined(parts: list[_Output]) -> Any:
     """Outputs of chunks, one after the other along their batch dimension; those without one are the first chunk's."""
-    first = parts[0]
-    if isinstance(first, dict):
-        dims = out_dims if isinstance(out_dims, (tuple, list)) else [out_dims] * len(first)
-        return {k: _joined([p[k] for p in parts], d) for k, d in zip(first, dims, strict=True)}
-    if isinstance(first, (tuple, list)):
-        dims = out_dims if isinstance(out_dims, (tuple, list)) else [out_dims] * len(first)
-        return type(first)(_joined([p[i] for p in parts], d) for i, d in enumerate(dims))
-    dim = out_dims[0] if isinstance(out_dims, (tuple, list)) else out_dims
-    return first if dim is None else ops.aten.cat(parts, dim)
+    _, dims, spec = parts[0]
+    columns = zip(*(part.leaves for part in parts), strict=True)
+    joined = [
+        column[0] if dim is None else ops.aten.cat(list(column), dim) for column, dim in zip(columns, dims, strict=True)
+    ]
+    return spec.unflatten(joined)
 
 
 def _inserted(shape: Any, dim: int, size: int) -> list[int]:
