@@ -7,7 +7,6 @@ import warnings
 from .._argument_types import types_come_first
 from .._core import Tensor, dtypes
 from .._ops import ops
-from ..autograd import no_grad
 
 __all__ = ["embedding", "embedding_bag", "embedding_renorm_", "row_of_padding"]
 
@@ -28,7 +27,7 @@ def embedding(
 
     The row ``padding_idx`` gets no gradient. With ``max_norm``, rows that are used and whose ``norm_type`` norm is
     larger are first scaled to it, in ``weight`` itself. ``scale_grad_by_freq`` divides each row's gradient by how often
-    it is used. Raises NotImplementedError for ``sparse``: gradients are dense.
+    it is used. Raises NotImplementedError for ``sparse`` where a gradient is recorded: gradients are dense.
     """
     if padding_idx is None:
         padding_idx = -1
@@ -57,25 +56,13 @@ def row_of_padding(padding_idx: int, rows: int) -> int:
 
 
 @types_come_first
-def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scales the rows at ``indices`` whose norm is larger than ``max_norm`` to it, in place."""
     for at, name, number in ((3, "max_norm", max_norm), (4, "norm_type", norm_type)):
         if isinstance(number, Tensor) and number.dim():
             raise TypeError(f"embedding_renorm_(): argument '{name}' (position {at}) must be float, not Tensor")
-    if weight.dim() != 2:
-        raise RuntimeError(f"embedding_renorm_(): 'weight' must be 2-D, got {weight.dim()}-D")
-    rows = indices.reshape((-1,))
-    with no_grad():
-        if rows.numel() and not (weight.is_floating_point() or weight.is_complex()):
-            weight[int(rows.min())].norm(
-                norm_type
-            )  # of rows one by one, the smallest index first: the first is refused
-        found = weight.index_select(0, rows)
-        if not rows.numel():  # PyTorch takes norms row by row: of none it asks for no dtype
-            return
-        norms = found.norm(norm_type, 1, keepdim=True)
-        scale = ops.aten.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
-        weight.index_put_([rows], found * scale)
+    result: Tensor = ops.aten.embedding_renorm_(weight, indices, max_norm, norm_type)
+    return result
 
 
 def embedding_bag(
@@ -95,7 +82,8 @@ def embedding_bag(
 
     Bags are the rows of an ``input`` of two dimensions, or parts of one of one dimension, which begin at ``offsets``;
     with ``include_last_offset`` the last offset is where the last bag ends. ``per_sample_weights`` are
-    factors of the rows of sums. Indices ``padding_idx`` do not count. Raises NotImplementedError for ``sparse``.
+    factors of the rows of sums. Indices ``padding_idx`` do not count. Raises NotImplementedError for ``sparse`` where
+    a gradient is recorded.
     """
     if weight.dtype is _I64 and input.is_floating_point():
         warnings.warn(

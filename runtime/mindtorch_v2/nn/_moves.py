@@ -151,12 +151,12 @@ def _applied(fn: Callable[[Tensor], Tensor], parameter: Parameter) -> Parameter:
     with no_grad():
         value = fn(parameter)
         stays = _holds(parameter, value) and not Conversions.overwrite
-        result = _with_value(parameter, value) if stays else Parameter(value, parameter.requires_grad)
+        made: Parameter = _with_value(parameter, value) if stays else Parameter(value, parameter.requires_grad)
         if grad is not None:
             value = fn(grad)
-            result.grad = None
-            result.grad = _with_value(grad, value) if _holds(grad, value) else value.requires_grad_(grad.requires_grad)
-    return result
+            made.grad = None
+            made.grad = _with_value(grad, value) if _holds(grad, value) else value.requires_grad_(grad.requires_grad)
+    return made
 
 
 def _swap(fn: Callable[[Tensor], Tensor], parameter: Parameter, name: str) -> None:

@@ -212,7 +212,7 @@ def _fractional(
         ratios = [output_ratio] * dims if isinstance(output_ratio, float | int) else output_ratio
         if len(ratios) > dims:
             raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
-        output_size = [int(n * ratio) for n, ratio in zip(input.shape[-dims:], ratios, strict=True)]
+        output_size = [int(input.size(d - dims) * ratios[d]) for d in range(dims)]
     if samples is None:
         batch = 1 if input.dim() == dims + 1 else input.size(0)
         samples = ops.aten.rand([batch, input.size(-dims - 1), dims], dtype=input.dtype, device=input.device)

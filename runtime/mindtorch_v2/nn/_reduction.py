@@ -8,7 +8,7 @@ from typing import Any
 from .._frames import user_stacklevel
 from ..kernels.losses import reduced
 
-__all__ = ["chosen", "code", "name", "reduced"]
+__all__ = ["chosen", "code", "get_enum", "legacy_get_enum", "legacy_get_string", "name", "reduced"]
 
 _CODES = {"none": 0, "mean": 1, "sum": 2}
 
@@ -17,14 +17,7 @@ def name(reduction: str, size_average: Any, reduce: Any) -> str:
     """``reduction``; or what ``size_average`` and ``reduce`` stand for where one is given, with a warning."""
     if size_average is None and reduce is None:
         return reduction
-    averaged = size_average is None or bool(size_average)
-    summed = reduce is None or bool(reduce)
-    chosen = "none" if not summed else "mean" if averaged else "sum"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{chosen}' instead.",
-        stacklevel=user_stacklevel(),
-    )
-    return chosen
+    return legacy_get_string(size_average, reduce)
 
 
 def chosen(reduction: str, size_average: Any, reduce: Any) -> int:
@@ -45,3 +38,24 @@ def code(reduction: str) -> int:
     if not isinstance(reduction, str) or reduction not in _CODES:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return _CODES[reduction]
+
+
+get_enum = code  # PyTorch's name
+
+
+def legacy_get_string(size_average: Any, reduce: Any, emit_warning: bool = True) -> str:
+    """What ``size_average`` and ``reduce`` stand for, of which neither need be given; PyTorch's name."""
+    averaged = size_average is None or bool(size_average)
+    summed = reduce is None or bool(reduce)
+    found = "none" if not summed else "mean" if averaged else "sum"
+    if emit_warning:
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.",
+            stacklevel=user_stacklevel(),
+        )
+    return found
+
+
+def legacy_get_enum(size_average: Any, reduce: Any, emit_warning: bool = True) -> int:
+    """The number of what `legacy_get_string` finds; PyTorch's name."""
+    return code(legacy_get_string(size_average, reduce, emit_warning))

@@ -310,6 +310,13 @@ def _load(module: Any, name: str, key: str, target: Tensor, given: Any, assign: 
             f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current "
             f"model is {target.shape}."
         )
+    if not lazy and not assign and target.is_meta and not given.is_meta:
+        warnings.warn(
+            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, "
+            "which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their "
+            "corresponding key in the module instead of copying them in place?)",
+            stacklevel=5,
+        )
     if Conversions.swap and not lazy:
         try:
             with no_grad():
@@ -323,13 +330,6 @@ def _load(module: Any, name: str, key: str, target: Tensor, given: Any, assign: 
             given.requires_grad_(target.requires_grad)
         setattr(module, name, given)
         return None
-    if not lazy and target.is_meta and not given.is_meta:
-        warnings.warn(
-            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, "
-            "which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their "
-            "corresponding key in the module instead of copying them in place?)",
-            stacklevel=5,
-        )
     if not is_lazy(given):
         with no_grad():
             target.copy_(given)

@@ -12,6 +12,7 @@ from .._functional import broadcast_tensors
 from .._ops import ops
 from ..overrides import overridable
 from . import _activations, _attention, _dropouts, _embedding, _losses, _normalization, _reduction, _spatial
+from . import grad as grad
 from ._activations import *  # noqa: F403  (activations with and without ``inplace``)
 from ._attention import *  # noqa: F403
 from ._attention import canonical_mask as _canonical_mask  # noqa: F401  (libraries import it)

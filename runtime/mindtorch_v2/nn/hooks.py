@@ -12,7 +12,6 @@ from .._core import RemovableHandle
 from .backward_hooks import BackwardHook, watch_last_node
 
 __all__ = [
-    "ForwardHook",
     "ModuleHooks",
     "add_hook",
     "call_with_hooks",
@@ -29,25 +28,34 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class ForwardHook:
-    """A hook and how it is called: with the keyword arguments, and even where forward raised."""
-
-    function: Callable[..., Any]
-    with_kwargs: bool = False
-    always_call: bool = False
-
-
 @dataclass
 class ModuleHooks:
     """The hooks of a module by kind, in the order they are called; their keys are those of the handles."""
 
-    forward_pre: dict[Any, ForwardHook] = field(default_factory=dict)
-    forward: dict[Any, ForwardHook] = field(default_factory=dict)
+    forward_pre: dict[Any, Callable[..., Any]] = field(default_factory=dict)
+    forward: dict[Any, Callable[..., Any]] = field(default_factory=dict)
+    with_kwargs: set[Any] = field(default_factory=set)  # the keys of those that are called with keyword arguments
+    always_called: set[Any] = field(default_factory=set)  # ... and of those that are called where forward raised
     backward_pre: dict[Any, Callable[..., Any]] = field(default_factory=dict)
     backward: dict[Any, Callable[..., Any]] = field(default_factory=dict)
     node: dict[Any, Callable[..., Any]] = field(default_factory=dict)  # of the last node that forward recorded
     place: str = "on a single Module"
+
+    def add_forward(
+        self,
+        kind: str,
+        hook: Callable[..., Any],
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Adds a hook of ``forward`` or ``forward_pre``."""
+        handle = add_hook(getattr(self, kind), hook, prepend)
+        for keys, wanted in ((self.with_kwargs, with_kwargs), (self.always_called, always_call)):
+            if wanted:
+                keys.intersection_update((*self.forward, *self.forward_pre))  # of those that are still there
+                keys.add(handle.id)  # type: ignore[attr-defined]
+        return handle
 
     def add_backward(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Adds a hook of the backward pass. Raises RuntimeError where there are hooks of the last node."""
@@ -81,9 +89,8 @@ everywhere: list[ModuleHooks] = []  # hooks of all modules, called before a modu
 
 def add_hook(registry: dict[Any, Any], hook: Any, prepend: bool = False) -> RemovableHandle:
     """Adds a hook, with ``prepend`` before those that are there. Raises TypeError for what cannot be called."""
-    function = hook.function if isinstance(hook, ForwardHook) else hook
-    if not callable(function):
-        raise TypeError(f"a hook must be callable, not {type(function).__name__}")
+    if not callable(hook):
+        raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
     others = dict(registry)
     handle = RemovableHandle(registry, hook)  # type: ignore[call-arg]
     if prepend:
@@ -94,14 +101,14 @@ def add_hook(registry: dict[Any, Any], hook: Any, prepend: bool = False) -> Remo
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls ``hook(module, args)`` before the forward of every module; see `Module.register_forward_pre_hook`."""
-    return add_hook(_everywhere().forward_pre, ForwardHook(hook))
+    return _everywhere().add_forward("forward_pre", hook)
 
 
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Calls ``hook(module, args, output)`` after the forward of every module; see `Module.register_forward_hook`."""
-    return add_hook(_everywhere().forward, ForwardHook(hook, with_kwargs, always_call))
+    return _everywhere().add_forward("forward", hook, False, with_kwargs, always_call)
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -159,15 +166,17 @@ class _Call:
     def __init__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         hooks = everywhere if module._hooks is None else [*everywhere, module._hooks]
         self.module, self.args, self.kwargs, self.result = module, args, kwargs, None
-        self.forward_pre = [hook for h in hooks for hook in h.forward_pre.values()]
-        self.forward = [hook for h in hooks for hook in h.forward.values()]
+        self.forward_pre = [(hook, key in h.with_kwargs) for h in hooks for key, hook in h.forward_pre.items()]
+        self.forward = [
+            (hook, key in h.with_kwargs, key in h.always_called) for h in hooks for key, hook in h.forward.items()
+        ]
         self.backward_pre = [hook for h in hooks for hook in h.backward_pre.values()]
         self.backward = [hook for h in hooks for hook in h.backward.values()]
         self.node = [hook for h in hooks for hook in h.node.values()]
 
     def run(self) -> Any:
-        for hook in self.forward_pre:
-            self._before_forward(hook)
+        for hook, with_kwargs in self.forward_pre:
+            self._before_forward(hook, with_kwargs)
         watch = None
         if self.backward or self.backward_pre:
             watch = BackwardHook(self.module, self.backward, self.backward_pre)
@@ -175,7 +184,8 @@ class _Call:
         args = self.args
         self.result = self.module.forward(*args, **self.kwargs)
         while self.forward:
-            changed = self._after_forward(self.forward.pop(0))
+            hook, with_kwargs, _ = self.forward.pop(0)
+            changed = self._after_forward(hook, with_kwargs)
             self.result = self.result if changed is None else changed
         result = self.result if watch is None else watch.watch_outputs(self.result)
         if self.node:
@@ -184,10 +194,10 @@ class _Call:
 
     def run_the_rest(self) -> None:
         """After an exception: the hooks that are always called; their own exceptions are warnings."""
-        for hook in self.forward:
-            if hook.always_call:
+        for hook, with_kwargs, always_called in self.forward:
+            if always_called:
                 try:
-                    self._after_forward(hook)
+                    self._after_forward(hook, with_kwargs)
                 except Exception as error:  # whatever a hook raises: the first exception is on its way already
                     warnings.warn(
                         "module forward hook with ``always_call=True`` raised an exception that was silenced as "
@@ -195,13 +205,13 @@ class _Call:
                         stacklevel=2,
                     )
 
-    def _before_forward(self, hook: ForwardHook) -> None:
-        if not hook.with_kwargs:
-            changed = hook.function(self.module, self.args)
+    def _before_forward(self, hook: Callable[..., Any], with_kwargs: bool) -> None:
+        if not with_kwargs:
+            changed = hook(self.module, self.args)
             if changed is not None:
                 self.args = changed if isinstance(changed, tuple) else (changed,)
             return
-        changed = hook.function(self.module, self.args, self.kwargs)
+        changed = hook(self.module, self.args, self.kwargs)
         if changed is None:
             return
         if not isinstance(changed, tuple) or len(changed) != 2:
@@ -210,10 +220,10 @@ class _Call:
             )
         self.args, self.kwargs = changed
 
-    def _after_forward(self, hook: ForwardHook) -> Any:
-        if hook.with_kwargs:
-            return hook.function(self.module, self.args, self.kwargs, self.result)
-        return hook.function(self.module, self.args, self.result)
+    def _after_forward(self, hook: Callable[..., Any], with_kwargs: bool) -> Any:
+        if with_kwargs:
+            return hook(self.module, self.args, self.kwargs, self.result)
+        return hook(self.module, self.args, self.result)
 
 
 _core.hooks.fill(call_with_hooks=call_with_hooks, hooks_of_all_modules=everywhere)

@@ -82,7 +82,7 @@ def _initialize(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> N
         raise RuntimeError(f"module {module._get_name()} has not been fully initialized")
     for registry in (module._own_hooks().forward_pre, module._own_state_hooks().load_pre):
         for key, hook in list(registry.items()):
-            if isinstance(getattr(hook, "function", None), (_Initialize, _Materialize)):
+            if isinstance(getattr(hook, "function", hook), (_Initialize, _Materialize)):
                 del registry[key]
     if module.cls_to_become is not None:
         module.__class__ = module.cls_to_become

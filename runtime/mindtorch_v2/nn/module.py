@@ -10,7 +10,7 @@ from .._core import CallsForward, RemovableHandle, Tensor, registered_attribute
 from ..overrides import is_tensor_like
 from ._moves import ModuleMoves
 from ._state import IncompatibleKeys, ModuleState
-from .hooks import ForwardHook, ModuleHooks, add_hook, registered
+from .hooks import ModuleHooks, add_hook, registered
 from .parameter import Buffer, Parameter
 
 __all__ = ["IncompatibleKeys", "Module"]
@@ -65,7 +65,7 @@ class Module(ModuleState, ModuleMoves, CallsForward):
         With ``with_kwargs`` it is ``hook(module, args, kwargs)``, and returns both or None. ``prepend`` puts it before
         the hooks that there are.
         """
-        return add_hook(self._own_hooks().forward_pre, ForwardHook(hook, bool(with_kwargs)), prepend)
+        return self._own_hooks().add_forward("forward_pre", hook, prepend, with_kwargs)
 
     def register_forward_hook(
         self,
@@ -80,7 +80,7 @@ class Module(ModuleState, ModuleMoves, CallsForward):
         With ``with_kwargs`` it is ``hook(module, args, kwargs, output)``; with ``always_call`` it is called where
         forward or another hook raised, too. ``prepend`` puts it before the hooks that there are.
         """
-        return add_hook(self._own_hooks().forward, ForwardHook(hook, bool(with_kwargs), bool(always_call)), prepend)
+        return self._own_hooks().add_forward("forward", hook, prepend, with_kwargs, always_call)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(module, grad_output)`` when backward reaches the module's outputs.
@@ -105,7 +105,7 @@ class Module(ModuleState, ModuleMoves, CallsForward):
         return self._own_hooks().add_node(hook)
 
     @property
-    def _forward_hooks(self) -> dict[Any, ForwardHook]:
+    def _forward_hooks(self) -> dict[Any, Callable[..., Any]]:
         return self._own_hooks().forward
 
     @_forward_hooks.deleter
@@ -113,7 +113,7 @@ class Module(ModuleState, ModuleMoves, CallsForward):
         self._own_hooks().forward.clear()
 
     @property
-    def _forward_pre_hooks(self) -> dict[Any, ForwardHook]:
+    def _forward_pre_hooks(self) -> dict[Any, Callable[..., Any]]:
         return self._own_hooks().forward_pre
 
     @_forward_pre_hooks.deleter
@@ -135,15 +135,18 @@ class Module(ModuleState, ModuleMoves, CallsForward):
 
     @property
     def _forward_hooks_with_kwargs(self) -> dict[Any, bool]:
-        return {key: True for key, hook in self._forward_hooks.items() if hook.with_kwargs}
+        hooks = self._own_hooks()
+        return dict.fromkeys((key for key in hooks.forward if key in hooks.with_kwargs), True)
 
     @property
     def _forward_pre_hooks_with_kwargs(self) -> dict[Any, bool]:
-        return {key: True for key, hook in self._forward_pre_hooks.items() if hook.with_kwargs}
+        hooks = self._own_hooks()
+        return dict.fromkeys((key for key in hooks.forward_pre if key in hooks.with_kwargs), True)
 
     @property
     def _forward_hooks_always_called(self) -> dict[Any, bool]:
-        return {key: True for key, hook in self._forward_hooks.items() if hook.always_call}
+        hooks = self._own_hooks()
+        return dict.fromkeys((key for key in hooks.forward if key in hooks.always_called), True)
 
     def _own_hooks(self) -> ModuleHooks:
         if self._hooks is None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._hooks import hooks
 
 __all__ = ["Buffer", "Parameter", "UninitializedTensorMixin", "is_lazy"]
 
@@ -13,14 +14,6 @@ _TensorType: Any = type(Tensor)
 
 
 class _ParameterType(_TensorType):  # type: ignore[misc]
-    def __call__(self, data: Tensor | None = None, requires_grad: bool = True) -> Any:
-        source = _core.alloc((0,)) if data is None else data.detach()
-        if _core.defines_dispatch(type(source)):  # stays what it is, and counts as a parameter
-            source.requires_grad_(requires_grad)
-            source._is_param = True  # type: ignore[attr-defined]
-            return source
-        return Tensor._make_subclass(self, source, requires_grad)
-
     def __instancecheck__(self, instance: object) -> bool:
         if super().__instancecheck__(instance):
             return True
@@ -28,9 +21,29 @@ class _ParameterType(_TensorType):  # type: ignore[misc]
 
 
 class Parameter(Tensor, metaclass=_ParameterType):
-    """``Parameter(data=None, requires_grad=True)``: a leaf tensor; as a module's attribute, its parameter."""
+    """``Parameter(data=None, requires_grad=True)``: a leaf tensor; as a module's attribute, its parameter.
+
+    Of a tensor of another class comes one of that class, marked: ``isinstance(x, Parameter)`` says so.
+    """
 
     __torch_function__ = _core.disabled_torch_function
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
+        """A parameter of the class, or, of a tensor of another class than Tensor, one of that class."""
+        source = _core.alloc((0,)) if data is None else data.detach()
+        kind = Tensor if data is None else type(data)
+        if kind is Tensor or kind is Parameter:
+            return Tensor._make_subclass(cls, source, requires_grad)
+        source.requires_grad_(requires_grad)
+        if type(source) is not kind:
+            raise RuntimeError(
+                f"Creating a Parameter from an instance of type {kind.__name__} requires that detach() returns an "
+                f"instance of the same type, but return type {type(source).__name__} was found instead: a "
+                "`__torch_dispatch__` has to give one of its class for `aten.detach`, a `__torch_function__` for "
+                "`Tensor.detach`"
+            )
+        source._is_param = True  # type: ignore[attr-defined]
+        return source
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """A parameter with a copy of the values: without the gradient and the attributes, and apart from all views."""
@@ -38,14 +51,15 @@ class Parameter(Tensor, metaclass=_ParameterType):
             memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
         return memo[id(self)]
 
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        told: str = Tensor.__repr__(self, tensor_contents=tensor_contents)  # type: ignore[call-arg]
+        return "Parameter containing:\n" + told
+
+
+hooks.fill(is_parameter=lambda tensor: isinstance(tensor, Parameter))
+
 
 class _BufferType(_TensorType):  # type: ignore[misc]
-    def __call__(self, data: Tensor | None = None, *, persistent: bool = True) -> Any:
-        source = _core.alloc((0,)) if data is None else data
-        made: Any = source.detach().requires_grad_(source.requires_grad)
-        made.persistent, made._is_buffer = persistent, True
-        return made
-
     def __instancecheck__(self, instance: Any) -> bool:
         marked = self is Buffer and isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
         return bool(marked) or super().__instancecheck__(instance)
@@ -58,6 +72,13 @@ class Buffer(Tensor, metaclass=_BufferType):
     """
 
     __torch_function__ = _core.disabled_torch_function
+
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
+        """A tensor over the memory of ``data``, marked as a buffer."""
+        source = _core.alloc((0,)) if data is None else data
+        made: Any = source.detach().requires_grad_(source.requires_grad)
+        made.persistent, made._is_buffer = persistent, True
+        return made
 
 
 class UninitializedTensorMixin:

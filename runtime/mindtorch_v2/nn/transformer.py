@@ -75,7 +75,8 @@ class MultiheadAttention(Module):
             raise AssertionError("embed_dim must be divisible by num_heads")
 
         def parameter(*shape: int) -> Parameter:
-            return Parameter(empty(shape, device=device, dtype=dtype))
+            made: Parameter = Parameter(empty(shape, device=device, dtype=dtype))
+            return made
 
         if self._qkv_same_embed_dim:
             self.in_proj_weight: Any = parameter(3 * embed_dim, embed_dim)

@@ -78,11 +78,6 @@ for _name in (*(n for n in dir(Tensor) if not n.startswith("_")), *_OPERATORS):
 _Uninitialized.__hash__ = Tensor.__hash__  # type: ignore[method-assign,assignment]
 
 
-class _UninitializedParameterType(type(Parameter)):  # type: ignore[misc]
-    def __call__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
-        return Tensor._make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)
-
-
 def _conversion(name: str) -> Callable[..., Any]:
     """A conversion that gives another tensor without a shape."""
     convert = getattr(Tensor, name)
@@ -97,7 +92,7 @@ def _conversion(name: str) -> Callable[..., Any]:
     return converted
 
 
-class UninitializedParameter(_Uninitialized, Parameter, metaclass=_UninitializedParameterType):
+class UninitializedParameter(_Uninitialized, Parameter):  # type: ignore[misc]
     """``UninitializedParameter(requires_grad=True, device=None, dtype=None)``: a parameter without a shape yet.
 
     Methods and arithmetic other than conversions and `materialize` raise ValueError, the shape RuntimeError. To a
@@ -106,28 +101,31 @@ class UninitializedParameter(_Uninitialized, Parameter, metaclass=_Uninitialized
 
     cls_to_become = Parameter
 
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        """A parameter without a shape."""
+        return Tensor._make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
             memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype)
         return memo[id(self)]
 
 
-class _UninitializedBufferType(type(Tensor)):  # type: ignore[misc]
-    def __call__(
-        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
-    ) -> Any:
-        made: Any = Tensor._make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)
-        made.persistent, made._is_buffer = persistent, True
-        return made
-
-
-class UninitializedBuffer(_Uninitialized, Tensor, metaclass=_UninitializedBufferType):
+class UninitializedBuffer(_Uninitialized, Tensor):
     """A buffer without a shape yet; see `UninitializedParameter`.
 
     ``UninitializedBuffer(requires_grad=False, device=None, dtype=None, persistent=True)``
     """
 
     cls_to_become = Buffer
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> Any:
+        """A buffer without a shape."""
+        made: Any = Tensor._make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)
+        made.persistent, made._is_buffer = persistent, True
+        return made
 
 
 for _name in ("bfloat16", "char", "cpu", "double", "float", "half", "int", "long", "npu", "short", "to", "type"):

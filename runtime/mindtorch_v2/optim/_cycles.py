@@ -221,9 +221,18 @@ class OneCycleLR(LRScheduler):
         return rates
 
     def _between(self, start: Any, end: Any, done: float) -> Any:
-        if self._anneal_func_type == "linear":
-            return (end - start) * done + start
-        return end + (start - end) / 2.0 * (math.cos(math.pi * done) + 1)
+        kind = getattr(self, "_anneal_func_type", None)
+        if kind is None:  # a state of before it had a name
+            return self.anneal_func(start, end, done)  # type: ignore[attr-defined]
+        return (self._annealing_linear if kind == "linear" else self._annealing_cos)(start, end, done)
+
+    @staticmethod
+    def _annealing_cos(start: Any, end: Any, pct: float) -> Any:
+        return end + (start - end) / 2.0 * (math.cos(math.pi * pct) + 1)
+
+    @staticmethod
+    def _annealing_linear(start: Any, end: Any, pct: float) -> Any:
+        return (end - start) * pct + start
 
 
 def _counted(total: int | None, epochs: int | None, steps: int | None) -> int:

@@ -9,6 +9,7 @@ import functools
 import math
 import types
 import warnings
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -92,15 +93,16 @@ class LRScheduler:
         """Has the optimizer note that it was stepped, which is to come before the schedule's step."""
         if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
             return
-        inner = optimizer.step.__func__
+        inner, reference = optimizer.step.__func__, weakref.ref(optimizer)  # its own function does not keep it alive
 
         @functools.wraps(inner)
-        def step(self: Any, *args: Any, **kwargs: Any) -> Any:
-            self._opt_called = True
-            return inner(self, *args, **kwargs)
+        def step(*args: Any, **kwargs: Any) -> Any:
+            stepped: Any = reference()
+            stepped._opt_called = True
+            return inner(stepped, *args, **kwargs)
 
         step._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
-        optimizer.step = types.MethodType(step, optimizer)
+        optimizer.step = step
 
     def _begin(self) -> None:
         self._step_count = 0
@@ -438,10 +440,10 @@ class SequentialLR(_Joined):
         self.last_epoch, self.optimizer = last_epoch + 1, optimizer
         for group in optimizer.param_groups:  # what the schedules have done when they were made is undone
             set_rate(group, "lr", _copied(group["initial_lr"]))
-        for scheduler in schedulers:
-            scheduler.last_epoch -= 1
-        schedulers[0]._begin()
-        self._last_lr = schedulers[0].get_last_lr()
+        _undo(schedulers)
+        first = schedulers[sum(milestone <= 0 for milestone in milestones)]
+        first._begin()
+        self._last_lr = first.get_last_lr()
 
     def step(self) -> None:  # type: ignore[override]
         """Steps the schedule whose turn it is."""
@@ -455,6 +457,15 @@ class SequentialLR(_Joined):
         else:
             scheduler.step()
         self._last_lr = scheduler.get_last_lr()
+
+
+def _undo(schedulers: Sequence[Any]) -> None:
+    """Takes back the step that schedules took when they were made, and those that they are made of."""
+    for scheduler in schedulers:
+        if hasattr(scheduler, "_schedulers"):
+            _undo(scheduler._schedulers)
+        elif hasattr(scheduler, "last_epoch"):
+            scheduler.last_epoch -= 1
 
 
 class ChainedScheduler(_Joined):

@@ -28,8 +28,8 @@ _GLOBAL: dict[str, Callable[[ModuleHooks], Any]] = {
     "_global_forward_pre_hooks": lambda hooks: hooks.forward_pre,
     "_global_backward_hooks": lambda hooks: hooks.node or hooks.backward,
     "_global_backward_pre_hooks": lambda hooks: hooks.backward_pre,
-    "_global_forward_hooks_always_called": lambda hooks: {k: True for k, h in hooks.forward.items() if h.always_call},
-    "_global_forward_hooks_with_kwargs": lambda hooks: {k: True for k, h in hooks.forward.items() if h.with_kwargs},
+    "_global_forward_hooks_always_called": lambda hooks: {k: True for k in hooks.forward if k in hooks.always_called},
+    "_global_forward_hooks_with_kwargs": lambda hooks: {k: True for k in hooks.forward if k in hooks.with_kwargs},
 }
 
 

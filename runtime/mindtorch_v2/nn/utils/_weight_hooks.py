@@ -7,18 +7,14 @@ from typing import Any
 __all__ = ["find_hook", "remove_hook"]
 
 
-def _function(hook: Any) -> Any:
-    return getattr(hook, "function", hook)
-
-
 def find_hook(module: Any, kind: type, name: str) -> Any:
     """A module's forward pre-hook of a class, for the weight of a name; None where there is none."""
     hooks = module._hooks.forward_pre.values() if module._hooks is not None else ()
-    return next((h.function for h in hooks if isinstance(h.function, kind) and _function(h).name == name), None)
+    return next((hook for hook in hooks if isinstance(hook, kind) and getattr(hook, "name", None) == name), None)
 
 
 def remove_hook(registry: dict[Any, Any], hook: Any) -> None:
     """Takes a hook out of a registry."""
     for key, value in list(registry.items()):
-        if _function(value) is hook:
+        if value is hook:
             del registry[key]

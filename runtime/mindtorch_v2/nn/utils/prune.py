@@ -38,7 +38,8 @@ __all__ = [
 ]
 
 
-def _check_amount(amount: Any) -> None:
+def _validate_pruning_amount_init(amount: Any) -> None:
+    """Raises TypeError or ValueError for what is no share and no number of elements."""
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     whole = isinstance(amount, numbers.Integral)
@@ -46,14 +47,21 @@ def _check_amount(amount: Any) -> None:
         raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
 
 
+def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
+    """Raises ValueError for a number of more elements than there are."""
+    if isinstance(amount, numbers.Integral) and int(amount) > tensor_size:
+        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
+
+
+def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
+    """How many of so many elements a share or a number of them are."""
+    return int(amount) if isinstance(amount, numbers.Integral) else round(float(amount) * tensor_size)
+
+
 def _count(amount: Any, size: int) -> int:
-    """How many of ``size`` elements a share or a number of them are. Raises ValueError for more than there are."""
-    if not isinstance(amount, numbers.Integral):
-        return round(float(amount) * size)
-    count = int(amount)
-    if count > size:
-        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
-    return count
+    """How many elements are to go. Raises ValueError for more than there are."""
+    _validate_pruning_amount(amount, size)
+    return _compute_nparams_toprune(amount, size)
 
 
 def _check_dim(t: Tensor, dim: int) -> None:
@@ -126,15 +134,16 @@ class BasePruningMethod:
             default = ones_like(whole)
         else:
             default = getattr(module, f"{name}_mask").detach().clone()
+        pruned = False
         try:
             mask = method.compute_mask(scores, default_mask=default)
             module.register_buffer(f"{name}_mask", mask)
             setattr(module, name, method.apply_mask(module))
             module.register_forward_pre_hook(method)
-        except (ValueError, TypeError, IndexError, RuntimeError):
-            if not earlier:
+            pruned = True
+        finally:  # whatever was raised, the module is as it was
+            if not pruned and not earlier:
                 module.register_parameter(name, module._parameters.pop(f"{name}_orig"))
-            raise
         return method
 
     def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Tensor:
@@ -159,7 +168,7 @@ class BasePruningMethod:
 def _methods(module: Module, name: str | None = None) -> list[BasePruningMethod]:
     """What prunes a module's parameters, or one of them."""
     hooks = module._hooks.forward_pre.values() if module._hooks is not None else ()
-    found = [hook.function for hook in hooks if isinstance(hook.function, BasePruningMethod)]
+    found = [hook for hook in hooks if isinstance(hook, BasePruningMethod)]
     return [method for method in found if name in (None, method._tensor_name)]
 
 
@@ -229,7 +238,7 @@ class Identity(BasePruningMethod):
 
 class _OfAmount(BasePruningMethod):
     def __init__(self, amount: Any) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
 
@@ -265,7 +274,7 @@ class RandomStructured(BasePruningMethod):
     PRUNING_TYPE = "structured"
 
     def __init__(self, amount: Any, dim: int = -1) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount, self.dim = amount, dim
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
@@ -287,7 +296,7 @@ class LnStructured(BasePruningMethod):
     PRUNING_TYPE = "structured"
 
     def __init__(self, amount: Any, n: Any, dim: int = -1) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount, self.n, self.dim = amount, n, dim
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from ..._core import Tensor
-from .._functional_call import functional_call as _call
+from .._functional_call import functional_call as _functional_call
 from ..module import Module
 
 __all__ = ["functional_call"]
@@ -28,4 +28,4 @@ def functional_call(
         FutureWarning,
         stacklevel=2,
     )
-    return _call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
+    return _functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
