@@ -9,6 +9,7 @@ from . import _core
 from ._argument_types import names_wrong_types
 from ._core import Size, Tensor
 from ._ops import ops
+from ._settings import warn_once
 from .overrides import handle_torch_function, overridable
 
 __all__ = [
@@ -89,12 +90,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices."""
     if _core.any_overridden(matrices):
         return handle_torch_function(chain_matmul, matrices, *matrices)  # type: ignore[no-any-return]
-    if not matrices:
-        raise RuntimeError("chain_matmul(): Expected one or more matrices")
-    found = matrices[0]
-    for matrix in matrices[1:]:
-        found = ops.aten.mm(found, matrix)
-    return found
+    return ops.aten.chain_matmul(list(matrices))  # type: ignore[no-any-return]
 
 
 def einsum(*args: Any) -> Tensor:
@@ -102,7 +98,7 @@ def einsum(*args: Any) -> Tensor:
 
     Numbers from 0 on stand for the letters A to Z and a to z, ``...`` for all other dimensions.
     """
-    if len(args) < 2:
+    if len(args) < 2 or args[1] == []:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
             "subscripts list"
@@ -141,6 +137,10 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if _core.any_overridden(tuple(given)):
         return handle_torch_function(meshgrid, tuple(given), *given, indexing=indexing)  # type: ignore[no-any-return]
     if indexing is None:
+        warn_once(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+            "meshgrid without indexing",
+        )
         return tuple(ops.aten.meshgrid.default(given))
     return tuple(ops.aten.meshgrid.indexing(given, indexing=indexing))
 
@@ -223,6 +223,8 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     """The indices of all elements that are not 0, a row each; or ``as_tuple`` for each dimension those in it."""
     if _core.any_overridden((input,)):
         return handle_torch_function(nonzero, (input,), input, out=out, as_tuple=as_tuple)
+    if as_tuple and out is not None:
+        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     if not as_tuple:
         return ops.aten.nonzero(input) if out is None else ops.aten.nonzero(input, out=out)
     rows = ops.aten.nonzero(input if input.dim() else input.unsqueeze(0))

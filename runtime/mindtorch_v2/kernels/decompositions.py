@@ -32,6 +32,9 @@ _NOT_POSITIVE = (
     "The factorization could not be completed because the input is not positive-definite (the leading minor of order "
     "{} is not positive-definite)."
 )
+_SINGULAR = (
+    "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
+)
 
 
 # ---------------------------------------------------------------- Cholesky's
@@ -163,6 +166,10 @@ def cholesky_inverse(self: Tensor, upper: bool = False) -> Tensor:
     """The inverse of the matrix whose factor is given."""
     check_square("cholesky_inverse", self)
     check_floating("cholesky_inverse", self)
+    if self.numel():
+        zero = self.diagonal(0, -2, -1) == 0
+        first = ops.aten.where(zero.any(-1), zero.to(_I32).argmax(-1) + 1, 0)
+        check_info("cholesky_inverse", first, _SINGULAR)
     return _by_factor(ops.aten.eye(self.shape[-1], dtype=self.dtype, device=self.device), self, upper)
 
 
@@ -345,7 +352,8 @@ def lu_unpack(
     try:
         unpacked(LU_data, LU_pivots.contiguous(), *found)
     except _core.KernelError as failure:
-        raise of_exchanges(failure, "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.") from None
+        reason = "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive"
+        raise of_exchanges(failure, f"{reason}. Did you properly pass the result of lu_factor?") from None
     return found
 
 

@@ -46,7 +46,8 @@ def _check_least_squares(self: Tensor, b: Tensor) -> bool:
         raise RuntimeError(f"{name}: other must have at least 1 dimension.")
     if self.dtype is not b.dtype:
         raise RuntimeError(
-            f"{name}: Expected input and other to have the same dtype, but got {self.dtype} and {b.dtype}"
+            f"{name}: Expected input and other to have the same dtype, but got input's dtype {self.dtype} and other's "
+            f"dtype {b.dtype}"
         )
     difference = self.dim() - b.dim()
     if not 0 <= difference <= 1:
@@ -55,7 +56,7 @@ def _check_least_squares(self: Tensor, b: Tensor) -> bool:
         )
     vector = bool(difference) and tuple(self.shape[:-1]) == tuple(b.shape)
     if self.shape[-2] != b.shape[-1 if vector else -2 if b.dim() > 1 else -1]:
-        raise RuntimeError(f"{name}: input.size(-2) should match other.size({-1 if vector else -2})")
+        raise RuntimeError(f"{name}: input.size(-2) should match other.size({-1 if vector or b.dim() == 1 else -2})")
     return vector
 
 
@@ -84,6 +85,9 @@ def lstsq(
         where = address(driver, self.dtype)
         run(where, _DRIVERS.index(driver), matrix, right, solution, residuals, ranks, values, info, share)
         _check_solved(info)
+    elif self.numel() and driver != "gels":  # there are no equations, but what belongs to the matrices
+        _, _, ranks, values = lstsq(self, self.new_zeros((*given, rows, 1)), rcond, driver=driver)
+        batch = given
     else:
         for nothing in (solution, ranks, values):
             nothing.zero_()

@@ -224,7 +224,7 @@ def matrix_norm(
     value (2)."""
     name = "linalg.matrix_norm"
     if isinstance(ord, complex):
-        raise RuntimeError(f"{name}: Expected a real order, got {ord}")
+        raise RuntimeError(f"{name}: Expected a non-complex scalar as the order of norm.")
     dims = _two_dims(name, self, dim)
     size = abs(float(ord))
     if size not in (1.0, 2.0, math.inf):
@@ -346,9 +346,8 @@ def cond(self: Tensor, p: Any = None) -> Tensor:
     if not self.shape[-1]:
         return self.new_zeros(tuple(self.shape[:-2])).to(real_dtype(self.dtype))  # type: ignore[no-any-return]
     inverse, info = aten.linalg_inv_ex(self)
-    singular = (info != 0).unsqueeze(-1).unsqueeze(-1)
-    inverse = aten.where(singular, math.inf, inverse)
-    result = aten.linalg_matrix_norm(self, p) * aten.linalg_matrix_norm(inverse, p)
+    product = aten.linalg_matrix_norm(self, p) * aten.linalg_matrix_norm(inverse, p)
+    result = aten.where((info != 0) | product.isnan(), math.inf, product)
     return result
 
 
@@ -424,12 +423,13 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     first, last = given[0].dim() == 1, given[-1].dim() == 1
     for at, tensor in enumerate(given):
         if tensor.dim() != 2 and not (tensor.dim() == 1 and at in (0, len(given) - 1)):
-            where = "1D or 2D" if at in (0, len(given) - 1) else "2D"
-            raise RuntimeError(f"multi_dot(): tensor {at} must be {where} but got {tensor.dim()}D")
+            end = "first" if at == 0 else "last" if at == len(given) - 1 else None
+            which, wanted = (f"the {end} tensor", "1D or 2D") if end else (f"tensor {at}", "2D")
+            raise RuntimeError(f"multi_dot(): {which} must be {wanted} but got {tensor.dim()}D")
         if tensor.dtype is not given[0].dtype:
             raise RuntimeError(
-                f"multi_dot(): all tensors must have be the same dtype but tensor {at} is {tensor.dtype}, not "
-                f"{given[0].dtype}"
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {given[0].dtype} and tensor "
+                f"{at} {tensor.dtype}"
             )
     given[0] = given[0].unsqueeze(0) if first else given[0]
     given[-1] = given[-1].unsqueeze(-1) if last else given[-1]
@@ -477,7 +477,7 @@ def chain_matmul(matrices: Sequence[Tensor]) -> Tensor:
     """The product of matrices, in the order that multiplies least."""
     for at, matrix in enumerate(matrices):
         if matrix.dim() != 2:
-            raise RuntimeError(f"chain_matmul(): Tensor {at} must be 2-dimensional, but got {matrix.dim()}D")
+            raise RuntimeError(f"chain_matmul(): Tensor dimension is {matrix.dim()}, expected 2 instead (tensor {at}).")
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     if len(matrices) == 1:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .. import _core
-from .._core import Tensor
+from .._core import Tensor, dtype
 from .._numbers import as_element
 from .._ops import ops
 from .reduction import wrap_dim
@@ -64,59 +64,74 @@ def _unless_kept(order: list[int]) -> list[int] | None:
 
 
 def _subscripts(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]:
-    text = equation.replace(" ", "")
-    left, arrow, right = text.partition("->")
+    left, arrow, _ = equation.partition("->")
     terms = left.split(",")
     if len(terms) > len(ranks):
         raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
     if len(terms) < len(ranks):
         raise RuntimeError("einsum(): more operands were provided than specified in the equation")
-    inputs = [_term(term, rank, at) for at, (term, rank) in enumerate(zip(terms, ranks, strict=True))]
+    inputs, start = [], 0
+    for at, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
+        inputs.append(_term(_read(equation, start, start + len(term), f"operand {at}", *_OF_OPERAND), rank, at))
+        start += len(term) + 1
     spread = sorted({label for term in inputs for label in term if isinstance(label, int)})
     if not arrow:
         letters = [label for term in inputs for label in term if isinstance(label, str)]
         return inputs, [*spread, *sorted(letter for letter in set(letters) if letters.count(letter) == 1)]
     output: Labels = []
-    before, dots, after = right.partition("...")
-    for at, part in enumerate((before, after)):
-        for letter in part:
-            if not (letter.isalpha() and letter.isascii()):
-                raise RuntimeError(
-                    f"einsum(): invalid subscript given at index {text.rindex(letter)} in the equation string, "
-                    "subscripts "
-                    "must be in [a-zA-Z]"
-                )
-            if letter in output:
-                raise RuntimeError(f"einsum(): output subscript {letter} appears more than once in the output")
-            if not any(letter in term for term in inputs):
-                raise RuntimeError(
-                    f"einsum(): output subscript {letter} does not appear in the equation for any input operand"
-                )
-            output.append(letter)
-        if at == 0 and dots:
+    for letter in _read(equation, len(left) + 2, len(equation), "output", *_OF_OUTPUT):
+        if letter == _ELLIPSIS:
             output += spread
+            continue
+        if letter in output:
+            raise RuntimeError(f"einsum(): output subscript {letter} appears more than once in the output")
+        if not any(letter in term for term in inputs):
+            raise RuntimeError(
+                f"einsum(): output subscript {letter} does not appear in the equation for any input operand"
+            )
+        output.append(letter)
     return inputs, output
 
 
-def _term(term: str, ndim: int, at: int) -> Labels:
-    before, dots, after = term.partition("...")
-    for letter in before + after:
+_ELLIPSIS = "..."
+# What is said of dots that are no ellipsis, and of a second one.
+_OF_OPERAND = ("that is not part of any ellipsis", "for which an ellipsis was already found")
+_OF_OUTPUT = ("that is not part of any ellipsis (...)", "but an ellipsis (...) was already found")
+
+
+def _read(equation: str, at: int, end: int, whose: str, no_ellipsis: str, second: str) -> list[str]:
+    """The letters in a part of an equation, and the ellipsis."""
+    found: list[str] = []
+    while at < end:
+        letter = equation[at]
         if letter == ".":
-            raise RuntimeError(f"einsum(): found '.' for operand {at} that is not part of any ellipsis")
-        if not (letter.isalpha() and letter.isascii()):
+            if _ELLIPSIS in found or equation[at : min(at + 3, end)] != _ELLIPSIS:
+                raise RuntimeError(f"einsum(): found '.' for {whose} {second if _ELLIPSIS in found else no_ellipsis}")
+            letter = _ELLIPSIS
+        elif letter != " " and not (letter.isalpha() and letter.isascii()):
             raise RuntimeError(
-                "einsum(): invalid subscript given at an index in the equation string, subscripts must be in [a-zA-Z]"
+                f"einsum(): invalid subscript given at index {at} in the equation string, subscripts must be in "
+                "[a-zA-Z]"
             )
-    named = len(before) + len(after)
+        at += len(letter)
+        if letter != " ":
+            found.append(letter)
+    return found
+
+
+def _term(labels: list[str], ndim: int, at: int) -> Labels:
+    dots = _ELLIPSIS in labels
+    named = len(labels) - dots
     if named > ndim or (not dots and named != ndim):
-        what = "is greater" if named > ndim else "does not match"
+        what = "is more than" if dots else "does not match"
         raise RuntimeError(
-            f"einsum(): the number of subscripts in the equation ({named}) {what} the number of dimensions "
-            f"({ndim}) for "
-            f"operand {at}{'' if dots else ' and no ellipsis was given'}"
+            f"einsum(): the number of subscripts in the equation ({named}) {what} the number of dimensions ({ndim}) "
+            f"for operand {at}{'' if dots else ' and no ellipsis was given'}"
         )
-    spread = ndim - named
-    return [*before, *(k - spread for k in range(spread) if dots), *after]
+    if not dots:
+        return [*labels]
+    before = labels.index(_ELLIPSIS)
+    return [*labels[:before], *range(named - ndim, 0), *labels[before + 1 :]]
 
 
 def _sizes(inputs: Sequence[Labels], shapes: Sequence[tuple[int, ...]]) -> dict[Any, int]:
@@ -315,13 +330,15 @@ def _is_one(number: Any) -> bool:
     return bool(number == 1)
 
 
-def _whole(name: str, self: Tensor, *factors: Any) -> None:
-    """Integers take no fraction as a factor."""
-    if not (self.is_floating_point() or self.is_complex()):
-        if self.dtype is not _BOOL and any(isinstance(factor, float) for factor in factors):
-            raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-        if any(isinstance(factor, bool) for factor in factors) and self.dtype is not _BOOL:
-            raise RuntimeError("Boolean alpha only supported for Boolean results.")
+def _check_factors(kind: dtype, beta: Any, alpha: Any) -> None:
+    """Refuses a fraction as a factor of integers, and a truth as a factor of numbers."""
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, bool) and kind is not _BOOL:
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+        if isinstance(factor, float) and not (kind.is_floating_point or kind.is_complex):
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+        if isinstance(factor, complex) and not kind.is_complex:
+            raise RuntimeError(f"For non-complex input tensors, argument {name} must not be a complex number.")
 
 
 def _require_one_dtype(what: str, *tensors: Tensor) -> None:
@@ -349,12 +366,12 @@ def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any 
             raise RuntimeError(f"addr: Expected 1-D argument vec{at}, but got {vec.dim()}-D")
     shape = (vec1.shape[0], vec2.shape[0])
     self.expand(shape)  # refuses what does not fit
-    dtype = _core.common_dtype(self, vec1, vec2)
-    if dtype is _BOOL:
+    kind = _core.common_dtype(self, vec1, vec2)
+    _check_factors(kind, beta, alpha)
+    if kind is _BOOL:
         product = ops.aten.logical_and(vec1.unsqueeze(1), vec2) if alpha else ops.aten.zeros(shape, dtype=_BOOL)
         found: Tensor = product if not beta else ops.aten.logical_or(self, product)
         return found
-    _whole("addr", ops.aten.empty([0], dtype=dtype), beta, alpha)
     return _scaled(self.expand(shape), vec1.unsqueeze(1) * vec2, beta, alpha)
 
 

@@ -151,7 +151,9 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     try:
         return _lu_solved(LU, pivots, B, batch, left, adjoint)
     except _core.KernelError as failure:
-        raise of_exchanges(failure, "linalg.lu_solve: pivots must be between 1 and LU.size(-2) inclusive.") from None
+        fits = "greater or equal to 1" if (pivots < 1).any().item() else "smaller or equal to LU.size(-2)"
+        reason = f"Pivots given to lu_solve must all be {fits}. Did you properly pass the result of lu_factor?"
+        raise of_exchanges(failure, reason) from None
 
 
 def _lu_solved(LU: Tensor, pivots: Tensor, B: Tensor, batch: tuple[int, ...], left: bool, adjoint: bool) -> Tensor:
@@ -397,7 +399,7 @@ def threshold_of(values: Tensor, atol: Any, rtol: Any) -> Tensor:
 
 def pinv(self: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """The pseudo-inverses, of the singular values above the tolerances."""
-    check_matrices("linalg.pinv", self, "input")
+    _check_pinv(self)
     check_floating("linalg.pinv", self, "input")
     aten = ops.aten
     batch, (rows, columns) = tuple(self.shape[:-2]), self.shape[-2:]
@@ -418,9 +420,18 @@ def pinv(self: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = 
     return result
 
 
+def _check_pinv(self: Tensor) -> None:
+    if self.dim() < 2:
+        given = f"{_core.scalar_types[self.dtype.name]}{{{list(self.shape)}}}"
+        raise RuntimeError(
+            f"linalg.pinv({given}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble "
+            "types"
+        )
+
+
 def pinv_fake(self: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """The transposed matrices' size."""
-    check_matrices("linalg.pinv", self, "input")
+    _check_pinv(self)
     return empty((*self.shape[:-2], self.shape[-1], self.shape[-2]), self.dtype, self)
 
 
