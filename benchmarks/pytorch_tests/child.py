@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import faulthandler
 import functools
+import importlib
 import json
 import os
 import re
@@ -209,6 +210,7 @@ def main() -> None:
     loading.install(options.sources, options.file, here=not options.peer)
     sys.argv = [options.file]
     tests = tests_of(loading.load(options.sources, options.file), options.match)
+    importlib.import_module("numpy.testing")  # SciPy's parts import it, and it starts a process, lscpu, as they do
     absent.collected()
     print(json.dumps({"collected": len(tests)}), flush=True)
     runner = Runner(tests, str(options.sources / "test"), options.limit)

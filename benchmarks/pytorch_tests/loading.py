@@ -29,18 +29,21 @@ WRITTEN = {
 import torch
 from torch.testing._internal.opinfo.core import BinaryUfuncInfo, DecorateInfo, OpInfo, ReductionOpInfo, SampleInput
 from torch.testing._internal.opinfo.core import SpectralFuncInfo, UnaryUfuncInfo
-op_db = ops_and_refs = python_ref_db = unary_ufuncs = binary_ufuncs = reduction_ops = foreach_unary_op_db = []
+op_db = ops_and_refs = python_ref_db = unary_ufuncs = binary_ufuncs = reduction_ops = []
+foreach_binary_op_db = foreach_other_op_db = foreach_pointwise_op_db = foreach_reduce_op_db = foreach_unary_op_db = []
 """,
     f"{TOOLS}.generated": "__path__ = []",
     f"{TOOLS}.generated.annotated_fn_args": "annotated_args = {}",
 }
-# What is added to a tool: over an empty database no tests are made, which it takes for a mistake.
+# What is added to a tool: over an empty database no tests are made, which it takes for a mistake; beside another
+# vendor's device it takes the name of the only device that tests are for letter by letter, and makes none either.
 ADDED = {
     f"{TOOLS}.common_device_type": """
 def _for_operators(self, test, generic_cls, device_cls, made=ops._parametrize_test):
     self.op_list = list(self.op_list)
     return made(self, test, generic_cls, device_cls) if self.op_list else iter(())
 ops._parametrize_test = _for_operators
+is_privateuse1_backend_available = lambda: False
 """,
 }
 # What PyTorch's tools tell the owners of its machines; an operator that is not here, with which they compare others;
