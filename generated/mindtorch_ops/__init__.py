@@ -921,7 +921,9 @@ on_first_use(
             aten::renorm:fm
             aten::renorm_:m
             aten::special_logsumexp:f
+            aten::std:f
             aten::std_mean:f
+            aten::var:f
             aten::var_mean:f
         """,
         "windows": """

@@ -557,7 +557,7 @@ def _softshrink_default(op, self, lambd):
     )
     op.check(lambd >= 0, message=f"lambda must be greater or equal to 0, but found to be {lambd}.")
     out = op.returns(like(self))
-    if one_of(self.dtype, torch.float32, torch.float64):
+    if one_of(self.dtype, torch.float16, torch.bfloat16, torch.float32, torch.float64):
         op.launch("CPU", _libmindtorch_cpu["mt_softshrink"], desc(self), desc(out), f64(lambd))
     else:
         op.compute(
@@ -597,7 +597,16 @@ def _threshold_default(op, self, threshold, value):
         message=f"threshold(): not implemented for {self.dtype}",
         error=NotImplementedError,
     )
-    op.returns(torch.ops.aten.where(self <= threshold, torch.ops.aten.full_like(self, value), self))
+    if one_of(self.dtype, torch.float16, torch.bfloat16):
+        op.returns(
+            torch.ops.aten.where(
+                torch.ops.aten._to_copy(self, dtype=torch.float32) <= threshold,
+                torch.ops.aten.full_like(self, value),
+                self,
+            )
+        )
+    else:
+        op.returns(torch.ops.aten.where(self <= threshold, torch.ops.aten.full_like(self, value), self))
 
     @op.gradient
     def _(grad):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
+from mindtorch_v2.library.definitions import one_of
 
 __all__ = [
     "_prelu_kernel",
@@ -30,13 +31,25 @@ _lib = Library("aten", "FRAGMENT")
 )
 def hardtanh_backward(op, grad_output, self, min_val, max_val):
     """The gradient of `hardtanh`."""
-    op.returns(
-        torch.ops.aten.where(
-            torch.ops.aten.logical_or(self <= min_val, self >= max_val),
-            torch.ops.aten.zeros_like(grad_output),
-            grad_output,
+    if one_of(self.dtype, torch.float16, torch.bfloat16):
+        op.returns(
+            torch.ops.aten.where(
+                torch.ops.aten.logical_or(
+                    torch.ops.aten._to_copy(self, dtype=torch.float32) <= min_val,
+                    torch.ops.aten._to_copy(self, dtype=torch.float32) >= max_val,
+                ),
+                torch.ops.aten.zeros_like(grad_output),
+                grad_output,
+            )
         )
-    )
+    else:
+        op.returns(
+            torch.ops.aten.where(
+                torch.ops.aten.logical_or(self <= min_val, self >= max_val),
+                torch.ops.aten.zeros_like(grad_output),
+                grad_output,
+            )
+        )
 
     @op.gradient
     def _(grad):

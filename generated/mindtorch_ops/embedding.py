@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import mindtorch_v2 as torch
 from mindtorch_v2.library import Library
-from mindtorch_v2.library.definitions import any_of, desc, empty, i64, none_of
+from mindtorch_v2.library.definitions import any_of, desc, empty, i64
 from mindtorch_v2.npu import KernelLauncher
 
 __all__ = [
@@ -31,17 +31,12 @@ _libmindtorch_cpu = KernelLauncher("../../ops_yaml/libmindtorch_cpu.so", relativ
     "sparse=False) -> Tensor",
     device_check="ExactSame",
 )
-def _embedding_default(op, weight, indices, sparse):
+def _embedding_default(op, weight, indices):
     """Rows of `weight` at `indices`, in a new last dimension; the row `padding_idx` gets no gradient."""
     op.check(weight.dim() == 2, message="'weight' must be 2-D")
     op.check(
         any_of(indices.dtype == torch.int64, indices.dtype == torch.int32),
         message=f"embedding(): expected indices of dtype int32 or int64, but got {indices.dtype}",
-    )
-    op.check(
-        none_of(sparse),
-        message="embedding(sparse=True): sparse gradients are not supported; gradients are dense",
-        error=NotImplementedError,
     )
     out = op.returns(empty(indices.shape + [weight.size(1)], weight.dtype, weight))
     op.launch("CPU", _libmindtorch_cpu["mt_index_select"], desc(weight), i64(0), desc(indices), desc(out))
@@ -100,7 +95,7 @@ def _embedding_dense_backward_out(op):
 def embedding_renorm_(op, self):
     """Scales the rows at `indices` whose norm is larger than `max_norm` to it, in place."""
     op.returns(self)
-    op.python("mindtorch_v2.kernels.embedding:embedding_renorm_")
+    op.python("mindtorch_v2.kernels.embedding:embedding_renorm_", device=("CPU", "NPU", "Meta"))
     op.not_implemented()
 
 

@@ -218,7 +218,13 @@ def _baddbmm_default(op, self, batch1, batch2, beta, alpha):
             f"{batch1.size(1)}, {batch2.size(2)}], self has {self.shape}"
         ),
     )
-    op.check(self.dtype == batch1.dtype, batch1.dtype == batch2.dtype)
+    op.check(
+        self.dtype == batch1.dtype,
+        batch1.dtype == batch2.dtype,
+        message=(
+            f"Input dtypes must be the same, got: input {self.dtype}, batch1: {batch1.dtype}, batch2: {batch2.dtype}"
+        ),
+    )
     if all_of(beta == 0, any_of(self.is_floating_point(), self.is_complex())):
         op.returns(batch1.bmm(batch2) * alpha)
     elif any_of(self.is_floating_point(), self.is_complex()):

@@ -127,11 +127,16 @@ def __chunk_cat_out(op):
 
 @_lib.operator(
     "segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int "
-    "axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor"
+    "axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor",
+    device_check="ExactSame",
 )
 def _segment_reduce_default(op):
     """Segments along a dimension reduced."""
     op.python("mindtorch_v2.kernels.parts:segment_reduce", device="any")
+    op.backward(
+        "mindtorch_v2.kernels.parts:segment_reduce_backward",
+        setup_context="mindtorch_v2.kernels.parts:segment_reduce_setup",
+    )
 
 
 @_lib.operator(

@@ -562,7 +562,6 @@ def _masked_fill_tensor_out(op):
     tags="pointwise",
     variants=("method",),
     device_check="CPUScalars",
-    overlap_check=("Expanded", "Partial"),
 )
 def _masked_fill__tensor(op, self, mask, value):
     """`masked_fill` in place."""

@@ -232,7 +232,7 @@ def _adaptive_max_pool2d_out(op, out, indices):
 )
 def adaptive_max_pool2d_backward(op, grad_output, indices):
     """The gradient of `adaptive_max_pool2d`."""
-    op.python("mindtorch_v2.kernels.pooling:max_pool2d_backward", device=("CPU", "Meta"))
+    op.python("mindtorch_v2.kernels.pooling:adaptive_max_pool2d_backward", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -266,7 +266,7 @@ def _adaptive_max_pool3d_out(op, out, indices):
 )
 def adaptive_max_pool3d_backward(op, grad_output, indices):
     """The gradient of `adaptive_max_pool3d`."""
-    op.python("mindtorch_v2.kernels.pooling:max_pool3d_backward", device=("CPU", "Meta"))
+    op.python("mindtorch_v2.kernels.pooling:adaptive_max_pool3d_backward", device=("CPU", "Meta"))
 
     @op.gradient
     def _(grad):
@@ -285,7 +285,11 @@ def _adaptive_avg_pool2d_default(op, self, output_size):
     op.returns(
         self.mean([-1, -2], True)
         if all_of(
-            output_size == [1, 1], any_of(self.dim() == 3, self.dim() == 4), self.is_floating_point(), self.numel() > 0
+            output_size == [1, 1],
+            self.is_contiguous(),
+            any_of(self.dim() == 3, self.dim() == 4),
+            self.is_floating_point(),
+            self.numel() > 0,
         )
         else torch.ops.aten._adaptive_avg_pool2d(self, output_size)
     )
@@ -355,6 +359,7 @@ def _adaptive_avg_pool3d_default(op, self, output_size):
         self.mean([-1, -2, -3], True)
         if all_of(
             output_size == [1, 1, 1],
+            self.is_contiguous(),
             any_of(self.dim() == 4, self.dim() == 5),
             self.is_floating_point(),
             self.numel() > 0,

@@ -507,7 +507,6 @@ def _index_fill_int_scalar_out(op):
     "index_fill_.int_Tensor(Tensor(a!) self, int dim, Tensor index, Tensor value) -> Tensor(a!)",
     variants=("method",),
     device_check="ExactSame",
-    overlap_check=("Expanded", "Full"),
 )
 def _index_fill__int_tensor(op, self, dim, index, value):
     """Slices filled with the value of a tensor without dimensions."""
@@ -533,7 +532,6 @@ def _index_fill_int_tensor(op, self, dim, index, value):
 @_lib.operator(
     "index_fill.int_Tensor_out(Tensor self, int dim, Tensor index, Tensor value, *, Tensor(a!) out) -> Tensor(a!)",
     device_check="ExactSame",
-    overlap_check=("Expanded", "Full"),
 )
 def _index_fill_int_tensor_out(op):
     """The out variant of ``index_fill_.int_Tensor``."""

@@ -30,7 +30,9 @@ __all__ = [
     "renorm",
     "renorm_",
     "special_logsumexp",
+    "std",
     "std_mean",
+    "var",
     "var_mean",
 ]
 
@@ -271,6 +273,92 @@ def _var_mean_correction(op):
 def _var_mean_correction_out(op):
     """The out variant of ``var_mean.correction``."""
     op.variant_of(torch.ops.aten.var_mean.correction)
+    op.not_implemented()
+
+
+@_lib.operator("std(Tensor self, bool unbiased=True) -> Tensor")
+def _std_default(op):
+    """The standard deviation of all elements."""
+    op.python("mindtorch_v2.kernels.statistics:std", device="any")
+
+
+@_lib.operator("std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor")
+def _std_dim(op):
+    """The standard deviation over dimensions."""
+    op.python("mindtorch_v2.kernels.statistics:std", device="any")
+
+
+@_lib.operator(
+    "std.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _std_out(op):
+    """The out variant of ``std.dim``."""
+    op.variant_of(torch.ops.aten.std.dim)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"
+)
+def _std_correction(op):
+    """The standard deviation over dimensions, divided by how many elements there are, less a correction (1)."""
+    op.python("mindtorch_v2.kernels.statistics:std", device="any")
+
+
+@_lib.operator(
+    "std.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) "
+    "out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _std_correction_out(op):
+    """The out variant of ``std.correction``."""
+    op.variant_of(torch.ops.aten.std.correction)
+    op.not_implemented()
+
+
+@_lib.operator("var(Tensor self, bool unbiased=True) -> Tensor")
+def _var_default(op):
+    """The variance of all elements."""
+    op.python("mindtorch_v2.kernels.statistics:var", device="any")
+
+
+@_lib.operator("var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor")
+def _var_dim(op):
+    """The variance over dimensions."""
+    op.python("mindtorch_v2.kernels.statistics:var", device="any")
+
+
+@_lib.operator(
+    "var.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _var_out(op):
+    """The out variant of ``var.dim``."""
+    op.variant_of(torch.ops.aten.var.dim)
+    op.not_implemented()
+
+
+@_lib.operator(
+    "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"
+)
+def _var_correction(op):
+    """The variance over dimensions, divided by how many elements there are, less a correction (1)."""
+    op.python("mindtorch_v2.kernels.statistics:var", device="any")
+
+
+@_lib.operator(
+    "var.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) "
+    "out) -> Tensor(a!)",
+    device_check="ExactSame",
+    overlap_check=("Internal", "Partial"),
+)
+def _var_correction_out(op):
+    """The out variant of ``var.correction``."""
+    op.variant_of(torch.ops.aten.var.correction)
     op.not_implemented()
 
 
@@ -584,6 +672,8 @@ count_nonzero = torch.ops.aten.count_nonzero
 aminmax = torch.ops.aten.aminmax
 std_mean = torch.ops.aten.std_mean
 var_mean = torch.ops.aten.var_mean
+std = torch.ops.aten.std
+var = torch.ops.aten.var
 quantile = torch.ops.aten.quantile
 nanquantile = torch.ops.aten.nanquantile
 linalg_vector_norm = torch.ops.aten.linalg_vector_norm

@@ -29,7 +29,9 @@ __all__ = [
     "renorm",
     "renorm_",
     "special_logsumexp",
+    "std",
     "std_mean",
+    "var",
     "var_mean",
 ]
 
@@ -370,6 +372,164 @@ class _VarMean(_VarMeanOverloads):
         """The out variant of ``var_mean.correction``."""
 
 var_mean: _VarMean
+
+class _StdDefault(OpOverload):
+    def __call__(op, self: Tensor, unbiased: bool = True) -> Tensor: ...
+
+class _StdDim(OpOverload):
+    def __call__(
+        op, self: Tensor, dim: int | Sequence[int] | None, unbiased: bool = True, keepdim: bool = False
+    ) -> Tensor: ...
+
+class _StdOut(OpOverload):
+    def __call__(
+        op, self: Tensor, dim: int | Sequence[int] | None, unbiased: bool = True, keepdim: bool = False, *, out: Tensor
+    ) -> Tensor: ...
+
+class _StdCorrection(OpOverload):
+    def __call__(
+        op,
+        self: Tensor,
+        dim: int | Sequence[int] | None = None,
+        *,
+        correction: float | None = None,
+        keepdim: bool = False,
+    ) -> Tensor: ...
+
+class _StdCorrectionOut(OpOverload):
+    def __call__(
+        op,
+        self: Tensor,
+        dim: int | Sequence[int] | None = None,
+        *,
+        correction: float | None = None,
+        keepdim: bool = False,
+        out: Tensor,
+    ) -> Tensor: ...
+
+class _StdOverloads(OpOverloadPacket):
+    default: _StdDefault
+    dim: _StdDim
+    out: _StdOut
+    correction: _StdCorrection
+    correction_out: _StdCorrectionOut
+
+class _Std(_StdOverloads):
+    @overload
+    def __call__(op, self: Tensor, unbiased: bool = True) -> Tensor:
+        """The standard deviation of all elements."""
+    @overload
+    def __call__(
+        op, self: Tensor, dim: int | Sequence[int] | None, unbiased: bool = True, keepdim: bool = False
+    ) -> Tensor:
+        """The standard deviation over dimensions."""
+    @overload
+    def __call__(
+        op, self: Tensor, dim: int | Sequence[int] | None, unbiased: bool = True, keepdim: bool = False, *, out: Tensor
+    ) -> Tensor:
+        """The out variant of ``std.dim``."""
+    @overload
+    def __call__(
+        op,
+        self: Tensor,
+        dim: int | Sequence[int] | None = None,
+        *,
+        correction: float | None = None,
+        keepdim: bool = False,
+    ) -> Tensor:
+        """The standard deviation over dimensions, divided by how many elements there are, less a correction (1)."""
+    @overload
+    def __call__(
+        op,
+        self: Tensor,
+        dim: int | Sequence[int] | None = None,
+        *,
+        correction: float | None = None,
+        keepdim: bool = False,
+        out: Tensor,
+    ) -> Tensor:
+        """The out variant of ``std.correction``."""
+
+std: _Std
+
+class _VarDefault(OpOverload):
+    def __call__(op, self: Tensor, unbiased: bool = True) -> Tensor: ...
+
+class _VarDim(OpOverload):
+    def __call__(
+        op, self: Tensor, dim: int | Sequence[int] | None, unbiased: bool = True, keepdim: bool = False
+    ) -> Tensor: ...
+
+class _VarOut(OpOverload):
+    def __call__(
+        op, self: Tensor, dim: int | Sequence[int] | None, unbiased: bool = True, keepdim: bool = False, *, out: Tensor
+    ) -> Tensor: ...
+
+class _VarCorrection(OpOverload):
+    def __call__(
+        op,
+        self: Tensor,
+        dim: int | Sequence[int] | None = None,
+        *,
+        correction: float | None = None,
+        keepdim: bool = False,
+    ) -> Tensor: ...
+
+class _VarCorrectionOut(OpOverload):
+    def __call__(
+        op,
+        self: Tensor,
+        dim: int | Sequence[int] | None = None,
+        *,
+        correction: float | None = None,
+        keepdim: bool = False,
+        out: Tensor,
+    ) -> Tensor: ...
+
+class _VarOverloads(OpOverloadPacket):
+    default: _VarDefault
+    dim: _VarDim
+    out: _VarOut
+    correction: _VarCorrection
+    correction_out: _VarCorrectionOut
+
+class _Var(_VarOverloads):
+    @overload
+    def __call__(op, self: Tensor, unbiased: bool = True) -> Tensor:
+        """The variance of all elements."""
+    @overload
+    def __call__(
+        op, self: Tensor, dim: int | Sequence[int] | None, unbiased: bool = True, keepdim: bool = False
+    ) -> Tensor:
+        """The variance over dimensions."""
+    @overload
+    def __call__(
+        op, self: Tensor, dim: int | Sequence[int] | None, unbiased: bool = True, keepdim: bool = False, *, out: Tensor
+    ) -> Tensor:
+        """The out variant of ``var.dim``."""
+    @overload
+    def __call__(
+        op,
+        self: Tensor,
+        dim: int | Sequence[int] | None = None,
+        *,
+        correction: float | None = None,
+        keepdim: bool = False,
+    ) -> Tensor:
+        """The variance over dimensions, divided by how many elements there are, less a correction (1)."""
+    @overload
+    def __call__(
+        op,
+        self: Tensor,
+        dim: int | Sequence[int] | None = None,
+        *,
+        correction: float | None = None,
+        keepdim: bool = False,
+        out: Tensor,
+    ) -> Tensor:
+        """The out variant of ``var.correction``."""
+
+var: _Var
 
 class _QuantileDefault(OpOverload):
     def __call__(

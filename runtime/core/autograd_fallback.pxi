@@ -47,16 +47,25 @@ cdef object call_without_formula(OpOverload op, int key, Bound* bound, uint64_t 
     node = new_warning_node(op, bound)
     result = dispatch_at(op, key, bound, keys)
     name = op.sig.qualname
-    outputs = flatten_outputs(result)
+    outputs = outputs_and_whether_written(op, result)
     node.set_output_count(len(outputs))
-    for value in outputs:
+    for value, written in outputs:
         if isinstance(value, Tensor) and (<Tensor>value).dt.category >= CATEGORY_FLOAT:
             if needs_grad(<Tensor>value):
                 value.register_hook(lambda grad: warn_of_no_formula(name))
-            else:
+                if written and value._base is not None and value._base.requires_grad:
+                    value._base.register_hook(lambda grad: warn_of_no_formula(name))     # which has the history from now on
+            elif not written:                              # of what the kernel changed nobody knows what it was a part of
                 set_history(<Tensor>value, node, number)
         number += 1
     return result
+
+
+cdef list outputs_and_whether_written(OpOverload op, object result):
+    """All outputs, each with whether it is an argument that the operator says it writes to."""
+    returns = op._schema.returns
+    parts = (result,) if len(returns) == 1 else result
+    return [(value, declared.is_write) for declared, part in zip(returns, parts or ()) for value in flatten_outputs(part)]
 
 
 cdef WarnNotImplemented new_warning_node(OpOverload op, Bound* bound):

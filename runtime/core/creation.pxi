@@ -78,6 +78,8 @@ def new_ones(Tensor self not None, size, *, dtype=None, layout=None, device=None
 def full(size, fill_value, *, dtype=None, layout=None, device=None, pin_memory=None):
     """A tensor of the given size filled with a number; of its kind of dtype unless one is given."""
     kind = dtype_i64 if PyLong_CheckExact(fill_value) else common_dtype(fill_value)
+    if kind is dtype_c32:                        # beside a default dtype of half precision
+        kind = dtype_c64
     return filled_with(alloc(size, kind if dtype is None else dtype, device), fill_value)
 
 

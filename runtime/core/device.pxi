@@ -102,6 +102,8 @@ cdef class device:
             index = int(number)
             if index > MAX_DEVICE_INDEX:
                 raise RuntimeError(f"Could not parse device index '{number}' in device string '{type}'")
+        if not (name.isascii() and name.replace("_", "a").isalpha()):
+            raise RuntimeError(f"Invalid device string: '{type}'")
         code = private_use1 if name == "privateuseone" else device_codes.get(name, KEY_UNDEFINED)
         if device_types[code] is None:
             known = ", ".join([(<DeviceType>found).name for found in device_types if found is not None])

@@ -200,11 +200,14 @@ cdef enum:
     LAYOUT_OF_TWO = 3          # ... or in the second
     LAYOUT_OF_DENSE = 4        # ... where a size of 1 may have any stride in the first
     LAYOUT_BESIDE_NUMBER = 5   # as LAYOUT_OF_ALL, where a number counts as a tensor of another shape
+    LAYOUT_OF_SECOND = 6       # as LAYOUT_OF_FIRST, by the second argument: a gradient comes before what it is of
+    LAYOUT_OF_NEXT_TWO = 7     # ... or by the third
 
 cdef dict LAYOUTS_KEPT = {
     "flip": LAYOUT_OF_ALL,
     "aten::pow.Scalar": 0, "masked_fill": 0,               # pointwise, and in rows nevertheless
     "convolution": LAYOUT_OF_TWO,
+    "convolution_backward": LAYOUT_OF_NEXT_TWO,
     "native_batch_norm": LAYOUT_OF_DENSE,
     **dict.fromkeys((
         "avg_pool2d", "max_pool2d_with_indices", "max_pool3d_with_indices", "_adaptive_avg_pool2d",
@@ -213,7 +216,14 @@ cdef dict LAYOUTS_KEPT = {
         "_upsample_bilinear2d_aa",
         "_upsample_bicubic2d_aa", "_upsample_lanczos2d_aa", "constant_pad_nd", "reflection_pad2d", "reflection_pad3d",
         "replication_pad2d", "replication_pad3d", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "native_channel_shuffle",
+        "max_unpool2d", "upsample_nearest2d_backward", "_upsample_nearest_exact2d_backward", "upsample_bilinear2d_backward",
+        "upsample_trilinear3d_backward",
     ), LAYOUT_OF_FIRST),
+    **dict.fromkeys((
+        "max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward", "avg_pool2d_backward", "_adaptive_avg_pool2d_backward",
+        "adaptive_max_pool2d_backward", "reflection_pad2d_backward", "reflection_pad3d_backward", "replication_pad2d_backward",
+        "replication_pad3d_backward", "native_group_norm_backward",
+    ), LAYOUT_OF_SECOND),
 }
 
 
@@ -248,11 +258,24 @@ cdef bint are_rows_of_one_shape(PyObject** given, int count) noexcept:
     return True
 
 
-cdef inline bint has_layout(int kept, Tensor t, const int* order) except -1:
-    """Whether a result has the channels last as the first argument has."""
+cdef inline bint has_layout(int kept, Tensor t, int nd, const int* order) except -1:
+    """Whether a result has the channels last as an argument has."""
+    if t.nd != nd:
+        return False
     if steps_like(t, order):
         return True
     return kept == LAYOUT_OF_DENSE and not t.contig and is_in_format(t, "channels_last" if t.nd == 4 else "channels_last_3d")
+
+
+cdef bint is_wanted(int kept, PyObject** given, int count, int nd, const int* order) except -1:
+    """Whether one of the arguments that an operator looks at has the channels last."""
+    cdef int first = 1 if kept == LAYOUT_OF_SECOND or kept == LAYOUT_OF_NEXT_TWO else 0
+    cdef int last = first + (2 if kept == LAYOUT_OF_TWO or kept == LAYOUT_OF_NEXT_TWO else 1)
+    cdef int i
+    for i in range(first, min(last, count)):
+        if has_layout(kept, <Tensor>given[i], nd, order):
+            return True
+    return False
 
 
 cdef int tensors_given(OpOverload op, PyObject** slots, PyObject** given) noexcept:
@@ -297,7 +320,7 @@ cdef int keep_layout(OpOverload op, PyObject** slots, object result) except -1:
         if nd != 4 and nd != 5:
             return 0
         wanted = CHANNELS_LAST if nd == 4 else CHANNELS_LAST_3D
-        if not has_layout(op.keeps_layout, <Tensor>given[0], wanted) and not (op.keeps_layout == LAYOUT_OF_TWO and steps_like(<Tensor>given[1], wanted)):
+        if not is_wanted(op.keeps_layout, given, count, nd, wanted):
             return 0
     for t in result if isinstance(result, (tuple, list)) else (result,):
         if not isinstance(t, Tensor) or not (<Tensor>t).contig or is_given((<Tensor>t).storage, given, count):

@@ -101,6 +101,8 @@ cdef class OpOverloadPacket:
             return f"torch._ops.{self.namespace}"
         if name.startswith("__"):
             raise AttributeError(name)
+        if name == "op":                                        # in PyTorch a function of its own
+            return self
         for op in self.ops:                                     # of a packet that shares them
             if (<OpOverload>op)._overloadname == name:
                 return op

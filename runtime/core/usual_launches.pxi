@@ -304,11 +304,15 @@ cdef tuple spread(str name, Tensor t, object dim, object correction, object keep
     """Variances, or their roots, and means of few elements; None for what is looked at in Python."""
     cdef uint64_t reduced
     cdef Tensor found, mean
+    cdef double fewer
     if not is_real(t) or not is_whole_in_rows(t) or t.nelem >= RELEASE_GIL_FROM or not reduced_of(t, dim, &reduced) \
             or not (correction is None or type(correction) is int or type(correction) is float):
         return None
     found, mean = room_for_reduced(t, reduced, keepdim), room_for_reduced(t, reduced, keepdim)
-    c_kernel("mt_var_mean", SPREAD_TYPES)(t, found, mean, reduced, 1.0 if correction is None else <double>correction, name == "std_mean")
+    fewer = 1.0 if correction is None else <double>correction
+    if t.nelem <= fewer * found.nelem:           # which is warned of
+        return None
+    c_kernel("mt_var_mean", SPREAD_TYPES)(t, found, mean, reduced, fewer, name == "std_mean")
     return found, mean
 
 

@@ -210,7 +210,8 @@ cdef tuple largest_by_chance(int dims, Tensor self, object kernel, object output
     cdef Tensor found, indices
     if not is_real(self) or samples.dt is not self.dt or not is_image(self, dims) or samples.nd != 3 or not is_whole_in_rows(samples) \
             or samples.sizes[0] < (self.sizes[0] if self.nd == dims + 2 else 1) or samples.sizes[1] != self.sizes[self.nd - dims - 1] \
-            or samples.sizes[2] != dims or not numbers_of(kernel, dims, 1, w.kernel) or not numbers_of(output_size, dims, 1, w.places):
+            or samples.sizes[2] != dims or not numbers_of(kernel, dims, 1, w.kernel) or not numbers_of(output_size, dims, 1, w.places) \
+            or len(kernel) != dims or len(output_size) != dims:      # a list of one number does not stand for all, as in PyTorch
         return None
     for d in range(3):
         k[d] = 1 if d < 3 - dims else w.kernel[d - 3 + dims]

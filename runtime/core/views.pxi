@@ -60,9 +60,11 @@ cdef int set_strides(Tensor v, const int64_t* sizes, const int64_t* strides) exc
     """Gives a tensor sizes and strides, as many as it has dimensions."""
     cdef int i
     for i in range(v.nd):
-        if sizes[i] < 0 or strides[i] < 0:
-            raise RuntimeError(f"as_strided: Negative sizes and strides are not supported, got size {sizes[i]} and "
-                               f"stride {strides[i]} at dimension {i}")
+        if strides[i] < 0:
+            raise RuntimeError("as_strided: Negative strides are not supported at the moment, got strides: "
+                               f"{[strides[k] for k in range(v.nd)]}")
+        if sizes[i] < 0:
+            raise RuntimeError(f"as_strided: Negative sizes are not supported, got sizes: {[sizes[k] for k in range(v.nd)]}")
         v.sizes[i], v.strides[i] = sizes[i], strides[i]
     return finish_geometry(v)
 

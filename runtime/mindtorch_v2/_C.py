@@ -75,6 +75,11 @@ def _storage_address(tensor: Tensor) -> int:
     return _core.storage_identity(tensor.untyped_storage())
 
 
+def _is_alias_of(tensor: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have one storage."""
+    return _storage_address(tensor) == _storage_address(other)
+
+
 def _dispatch_keys(tensor: Tensor) -> DispatchKeySet:
     """The keys of a tensor."""
     return DispatchKeySet(_core.tensor_keys(tensor))
@@ -288,6 +293,20 @@ def _set_autograd_fallback_mode(mode: str) -> None:
 def _get_autograd_fallback_mode() -> str:
     """What `_set_autograd_fallback_mode` set."""
     return _core.get_autograd_fallback_mode()
+
+
+def _debug_only_are_vmap_fallback_warnings_enabled() -> bool:
+    """Whether `vmap` warns of an operator that it runs once a sample."""
+    from .func._batching import fallback_warns
+
+    return fallback_warns()
+
+
+def _debug_only_display_vmap_fallback_warnings(enabled: bool) -> None:
+    """Says whether `vmap` warns of an operator that it runs once a sample."""
+    from .func._batching import set_fallback_warns_
+
+    set_fallback_warns_(enabled)
 
 
 def _known(key: str) -> str:

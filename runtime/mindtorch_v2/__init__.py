@@ -154,6 +154,7 @@ _LAZY = frozenset(
         "fft",
         "func",
         "functional",
+        "futures",
         "fx",
         "jit",
         "linalg",
@@ -200,6 +201,7 @@ _LAZY_NAMES = {
     "compile": "_dynamo",
     "_disable_dynamo": "_dynamo",
     **dict.fromkeys(("from_dlpack", "to_dlpack"), "_dlpack"),
+    **dict.fromkeys(("eig", "lstsq", "matrix_rank", "solve", "symeig"), "_linalg_utils"),
     **dict.fromkeys(
         ("cond", "frobenius_norm", "from_file", "norm_except_dim", "resize_as_", "while_loop"), "_composed"
     ),
@@ -237,6 +239,7 @@ _LAZY_NAMES = {
     ),
     **dict.fromkeys(
         (
+            "_assert",
             "_check",
             "_check_index",
             "_check_is_size",

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from . import _core
+from . import _core, overrides
 from ._core import Tensor
 from ._symbolic import SymBool
 
@@ -33,6 +33,15 @@ def _fail(error_type: type[Exception], message: Message | None) -> None:
     if not callable(message):
         raise TypeError("message must be a callable")
     raise error_type(str(message()))
+
+
+def _assert(condition: Any, message: str) -> Any:
+    """An assertion that overrides see; raises AssertionError where the condition does not hold."""
+    if type(condition) is not Tensor and overrides.has_torch_function((condition,)):
+        return overrides.handle_torch_function(_assert, (condition,), condition, message)
+    if not condition:
+        raise AssertionError(message)
+    return None
 
 
 def _check(cond: bool | SymBool, message: Message | None = None) -> None:

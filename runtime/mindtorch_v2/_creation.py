@@ -13,6 +13,7 @@ from ._argument_types import check_flag, names_wrong_types
 from ._core import QuickFunction, Tensor, UntypedStorage
 from ._core import device as Device
 from ._core import dtype as DType
+from ._dlpack import from_dlpack, is_capsule
 from ._hooks import hooks
 from ._modes import stacks
 from ._narrow_dtypes import is_narrow
@@ -57,6 +58,7 @@ __all__ = [
     "randn",
     "randn_like",
     "randperm",
+    "range",
     "scalar_tensor",
     "tensor",
     "zeros",
@@ -85,8 +87,6 @@ def _finished(result: Tensor, requires_grad: bool) -> Tensor:
 
 def _sized(name: str) -> Callable[..., Tensor]:
     """A creation function of a size given as one sequence or as separate integers."""
-    drawn = name in _RANDOM
-
     make: Any = None
 
     def function(*size: Any, requires_grad: bool = False, **options: Any) -> Tensor:
@@ -99,11 +99,9 @@ def _sized(name: str) -> Callable[..., Tensor]:
             return make(**options)  # type: ignore[no-any-return]  # raises: the size is missing
         sizes = options.pop("size") if not size and "size" in options else _sizes(size)
         if options.get("out") is not None:
-            return _into(name, (sizes,), options)
+            return _finished(_into(name, (sizes,), options), requires_grad)
         if stacks.dispatch:
             options = _told(name, options)
-        if drawn and hooks.drawn is not None:
-            return _finished(hooks.drawn(make, sizes, options), requires_grad)
         made: Tensor = make(sizes, **options)
         return _finished(made, requires_grad) if requires_grad else made
 
@@ -118,12 +116,11 @@ def _into(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
     dtype = options.pop("dtype", None)
     if dtype is not None and _as_dtype(dtype) is not out.dtype:
         raise RuntimeError(f"dtype {dtype} does not match dtype of out parameter ({out.dtype})")
+    if options.get("layout") not in (None, out.layout):
+        raise RuntimeError(f"layout {options['layout']} does not match layout of out parameter ({out.layout})")
     for settled in ("device", "layout", "pin_memory"):
         options.pop(settled, None)
     return getattr(ops.aten, name)(*args, **options, out=out)  # type: ignore[no-any-return]
-
-
-_RANDOM = frozenset(("rand", "randn"))
 
 
 def with_options(name: str, called: str = "") -> Callable[..., Tensor]:
@@ -139,7 +136,7 @@ def with_options(name: str, called: str = "") -> Callable[..., Tensor]:
             if options.get("dtype", name) is None:  # left out, for a function; `torch.ops` has a meaning for it
                 del options["dtype"]
             if options.get("out") is not None:
-                return _into(name, args, options)
+                return _finished(_into(name, args, options), requires_grad)
         made: Tensor = getattr(ops.aten, name)(*args, **(_told(name, options) if stacks.dispatch else options))
         return _finished(made, requires_grad) if requires_grad else made
 
@@ -153,7 +150,9 @@ empty, zeros, ones = (QuickFunction(_sized(name), "sized") for name in ("empty",
 full, arange, linspace, logspace, eye = (
     QuickFunction(with_options(name), "numbers") for name in ("full", "arange", "linspace", "logspace", "eye")
 )
-randint, randperm, scalar_tensor = (with_options(name) for name in ("randint", "randperm", "scalar_tensor"))
+randint, randperm, range, scalar_tensor = (  # `range` is PyTorch's from here on
+    with_options(name) for name in ("randint", "randperm", "range", "scalar_tensor")
+)
 empty_strided = with_options("empty_strided")
 empty_like, zeros_like, ones_like = (with_options(name) for name in ("empty_like", "zeros_like", "ones_like"))
 full_like = with_options("full_like")
@@ -178,9 +177,9 @@ def normal(
     **options: Any,
 ) -> Tensor:
     """``torch.normal``: around ``mean`` and ``std`` wide; tensors tell the size, two numbers need one."""
-    if out is not None:
-        options["out"] = out
     given = (mean, std) if size is None else (float(mean), float(std), size)
+    if out is not None:
+        return _finished(_into("normal", given, {**options, "generator": generator, "out": out}), requires_grad)
     return _finished(ops.aten.normal(*given, generator=generator, **options), requires_grad)
 
 
@@ -221,11 +220,18 @@ def tensor(
     if hasattr(data, "__array__") and not isinstance(data, (list, tuple, type)):
         array = _array_of(data)
         made = _converted(_copied_as_it_lies(array), target, device)
+    elif _is_array(data):
+        made = _converted(from_dlpack(data).clone(), target, device)
     else:
         made = _converted(_from_values(data, target), None, device)
     made = made.pin_memory() if pin_memory else made
     seen = stacks.dispatch or stacks.functional  # by modes, and by `functionalize`
     return _finished(ops.aten.lift_fresh(made) if seen else made, requires_grad)
+
+
+def _is_array(data: Any) -> bool:
+    """Whether a value hands over its memory by DLPack."""
+    return not isinstance(data, (list, tuple, type)) and hasattr(data, "__dlpack__")
 
 
 _QUANTIZED = frozenset(_core.quantized_dtypes.values())
@@ -258,6 +264,8 @@ def as_tensor(data: Any, *, dtype: DType | type | None = None, device: Any = Non
         return _converted(data, target, data.device if device is None else device)
     if hasattr(data, "__array_interface__") and getattr(data, "ndim", 0) > 0:
         return _converted(from_numpy(data), target, device)
+    if _is_array(data) and not hasattr(data, "__array__"):
+        return _converted(from_dlpack(data), target, device)
     return tensor(data, dtype=target, device=device)
 
 
@@ -369,7 +377,7 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
         view = memoryview(buffer).cast("B")
     except TypeError:
         raise ValueError("object does not implement Python buffer protocol.") from None
-    if view.nbytes == 0:
+    if view.nbytes == 0 or count == 0:
         raise ValueError(f"both buffer length ({view.nbytes}) and count ({count}) must not be 0")
     if not 0 <= offset < view.nbytes:
         raise ValueError(
@@ -385,7 +393,7 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
                 f"({size})"
             )
         count = left // size
-    if count == 0 or count * size > left:
+    if count * size > left:
         raise ValueError(
             f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than "
             f"actual buffer length ({view.nbytes} bytes)"
@@ -413,11 +421,14 @@ def asarray(
 ) -> Tensor:
     """A tensor of what there is, over its memory where that can be and ``copy`` does not ask for another.
 
-    ``obj`` is a tensor, a storage (of bytes unless ``dtype`` says else), an array, a number, or nested sequences.
+    ``obj`` is a tensor, a storage (of bytes unless ``dtype`` says else), an array, a capsule of DLPack, a number, or
+    nested sequences.
     """
     check_flag("asarray", "requires_grad", requires_grad)
     if copy is not None:
         check_flag("asarray", "copy", copy)
+    if is_capsule(obj):
+        obj = from_dlpack(obj)
     has_memory = isinstance(obj, (UntypedStorage, Tensor, bytes, bytearray, memoryview)) or hasattr(obj, "shape")
     if copy is False and not has_memory:
         raise ValueError("can't alias arbitrary sequence into a tensor.")
@@ -433,7 +444,9 @@ def asarray(
         source = as_tensor(obj, dtype=dtype)
     made = _converted(source, dtype, source.device if device is None else device)
     if copy is False and made is not source:
-        raise ValueError("asarray(): can't alias tensor with another dtype or device: leave copy out")
+        if made.device != source.device:
+            raise ValueError(f"can't alias tensor from device '{source.device}' to '{made.device}'.")
+        raise ValueError(f"can't alias tensor with dtype '{source.dtype}' into dtype '{made.dtype}'.")
     if copy and made is source:
         made = made.clone()
     return _finished(made, requires_grad)
@@ -456,8 +469,16 @@ def _from_values(data: Any, dtype: DType | None) -> Tensor:
 
     shape: list[int] = []
     level = data
-    while (items := listed(level)) is not None:
+    while (items := _items(level)) is not None:
+        if shape and isinstance(level, np.ndarray):
+            warn_once(
+                "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the "
+                "list to a single numpy.ndarray with numpy.array() before converting to a tensor.",
+                "lists of NumPy arrays",
+            )
         shape.append(len(items))
+        if len(shape) > _MOST_DIMENSIONS:
+            raise ValueError(f"too many dimensions '{type(level).__name__}'")
         if not items:
             break
         level = items[0]
@@ -474,10 +495,24 @@ def _from_values(data: Any, dtype: DType | None) -> Tensor:
     if _is_integer(target):
         return _copied(np.array(_integers(values, target), dtype=target.name).reshape(shape), target)
     try:
-        array = np.array(values, dtype=target.name).reshape(shape)
+        with np.errstate(over="ignore"):  # what is beyond a float is infinite
+            array = np.array(values, dtype=target.name).reshape(shape)
     except OverflowError:
         raise RuntimeError(f"value cannot be converted to type {target} without overflow") from None
     return _copied(array, target)
+
+
+_MOST_DIMENSIONS = 64
+
+
+def _items(value: Any) -> Sequence[Any] | None:
+    """The items of a sequence, None for what is none. Raises ValueError for one that has none by position."""
+    if isinstance(value, (list, tuple)):
+        return value
+    try:
+        return listed(value)
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        raise ValueError(f"could not determine the shape of object type '{type(value).__name__}'") from error
 
 
 def _copied(array: np.ndarray[Any, Any], dtype: DType) -> Tensor:
@@ -526,6 +561,8 @@ def _collect(data: Any, shape: Sequence[int], dtype: DType | None, values: list[
     """Appends the numbers in row-major order; all sequences of one depth must have one length."""
     items = listed(data)
     if depth == len(shape):
+        if items is not None and any(item is data for item in items):
+            raise TypeError("new(): self-referential lists are incompatible")
         if items is not None:
             raise TypeError(f"not a sequence of numbers: {type(data).__name__} found at dim {depth}")
         value = _number(data)
@@ -534,7 +571,9 @@ def _collect(data: Any, shape: Sequence[int], dtype: DType | None, values: list[
         values.append(data)
         return
     if items is None:
-        raise TypeError(f"expected a sequence of length {shape[depth]} at dim {depth}, got {type(data).__name__}")
+        if dtype is None and not isinstance(_number(data), (int, float, complex)):
+            raise _no_number(data, dtype)
+        raise TypeError("not a sequence")
     if len(items) != shape[depth]:
         raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(items)})")
     if depth + 1 == len(shape) and _NUMBERS.issuperset(map(type, items)):  # as nearly always

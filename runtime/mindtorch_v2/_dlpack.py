@@ -9,7 +9,7 @@ from . import _core
 from ._core import Tensor
 from ._core_dlpack import from_capsule, to_capsule
 
-__all__ = ["DLDeviceType", "dlpack", "dlpack_device", "from_dlpack", "to_dlpack"]
+__all__ = ["DLDeviceType", "dlpack", "dlpack_device", "from_dlpack", "is_capsule", "to_dlpack"]
 
 _CAPSULE = "PyCapsule"  # CPython's class of capsules, which has no name in Python
 
@@ -35,6 +35,11 @@ class DLDeviceType(enum.IntEnum):
 
 
 _DEVICES = {"cpu": DLDeviceType.kDLCPU, "npu": DLDeviceType.kDLExtDev, "cuda": DLDeviceType.kDLCUDA}
+
+
+def is_capsule(value: Any) -> bool:
+    """Whether a value is a capsule."""
+    return type(value).__name__ == _CAPSULE
 
 
 def dlpack_device(self: Tensor) -> tuple[DLDeviceType, int]:
@@ -75,7 +80,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     ``copy`` True asks for memory of its own, False for none. Raises ValueError where ``copy`` is False and ``device``
     another than the array's.
     """
-    if type(ext_tensor).__name__ == _CAPSULE:
+    if is_capsule(ext_tensor):
         if device is not None or copy is not None:
             raise AssertionError("device and copy kwargs not supported when ext_tensor is already a DLPack capsule.")
         whole: Tensor = from_capsule(ext_tensor)

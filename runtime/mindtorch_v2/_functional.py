@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
@@ -11,6 +12,7 @@ from . import _core
 from ._argument_types import check_number, checks_types, names_wrong_types
 from ._core import Tensor
 from ._core import dtype as DType
+from ._frames import user_stacklevel
 from ._narrow_dtypes import widened
 from ._numbers import PYTHON_TYPES, as_element, is_beyond, refuse_too_big
 from ._ops import ops
@@ -128,13 +130,14 @@ def var(
     keepdim: bool = _LEFT_OUT,
     *,
     correction: Scalar | None = _LEFT_OUT,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The variance over dimensions: the squares of the distances to the mean, summed, over n - correction (1).
 
     Called with ``dim``, ``unbiased`` (False: a correction of 0) and ``keepdim``; with ``unbiased`` alone; or with
     ``correction``, and without ``unbiased``.
     """
-    return _variance("var", input, dim, unbiased, keepdim, correction)
+    return _variance("var", input, dim, unbiased, keepdim, correction, out)
 
 
 _REAL = (_core.dtypes["float32"], _core.dtypes["float64"])
@@ -149,9 +152,10 @@ def std(
     keepdim: bool = _LEFT_OUT,
     *,
     correction: Scalar | None = _LEFT_OUT,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The standard deviation over dimensions: the root of `var`, which is called alike."""
-    return _variance("std", input, dim, unbiased, keepdim, correction)
+    return _variance("std", input, dim, unbiased, keepdim, correction, out)
 
 
 def _is_seen_by_none(tensor: Tensor) -> bool:
@@ -166,8 +170,20 @@ def root_of_square(square: Tensor) -> Tensor:
     return result
 
 
-def _variance(name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: Any, correction: Any) -> Tensor:
-    if isinstance(dim, bool) and unbiased is _LEFT_OUT:  # var(x, unbiased)
+def warn_of_freedom(name: str, count: int, fewer: float) -> None:
+    """Warns where a variance, of so many elements each, is divided by nothing, or less."""
+    if count <= fewer:
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+            "(input numel divided by output numel).",
+            stacklevel=user_stacklevel(),
+        )
+
+
+def _variance(
+    name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: Any, correction: Any, out: Tensor | None
+) -> Tensor:
+    if isinstance(dim, bool) and unbiased is _LEFT_OUT and out is None:  # var(x, unbiased)
         dim, unbiased = _LEFT_OUT, dim
     by_dim = dim is not _LEFT_OUT or keepdim is _LEFT_OUT
     if isinstance(dim, bool) or (unbiased is not _LEFT_OUT and (correction is not _LEFT_OUT or not by_dim)):
@@ -183,10 +199,17 @@ def _variance(name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: Any, c
     if correction is not _LEFT_OUT and correction is not None:
         check_number(name, "correction", 3, correction)
         fewer = as_element(correction.item() if isinstance(correction, Tensor) else correction, _core.dtypes["float64"])
+    if out is not None:
+        given = None if dim is _LEFT_OUT else dim
+        forms = getattr(ops.aten, name)
+        written: Tensor = forms.correction_out(input, given, correction=fewer, keepdim=keepdim is True, out=out)
+        return written
     if input.dtype is _core.dtypes["complex32"]:
-        halves: Tensor = _variance(name, widened(input), dim, unbiased, keepdim, correction).half()
+        halves: Tensor = _variance(name, widened(input), dim, unbiased, keepdim, correction, None).half()
         return halves
     dims = _dims(input, None if dim is _LEFT_OUT else dim)
+    if isinstance(dim, (list, tuple)) and len(dim) > 1:
+        _refuse_twice(dims, input.dim())
     whole = len(dims) == input.dim() and keepdim is not True and dim is _LEFT_OUT
     if input.dtype in _REAL and 0 < input.numel() < _FEW and input.is_cpu and _is_seen_by_none(input):
         spread = ops.aten.std_mean if name == "std" else ops.aten.var_mean
@@ -195,6 +218,8 @@ def _variance(name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: Any, c
         return few
     mean = input.mean() if whole else input.mean(dims, True)
     count = input.numel() if whole else math.prod(input.shape[d] for d in dims) if input.dim() else 1
+    if not input.is_meta:
+        warn_of_freedom(name, count if mean.numel() else 0, fewer)
     distance = input - mean
     square = distance.abs().square() if distance.is_complex() else distance * distance
     total: Tensor = square.sum() if whole else square.sum(dims, keepdim is True)
@@ -215,6 +240,17 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int] | Tensor, 
     return parts
 
 
+def _refuse_twice(dims: Sequence[int], ndim: int) -> None:
+    """Raises RuntimeError for a dimension that is there again, before one that is out of range."""
+    counted = set()
+    for d in dims:
+        if not -ndim <= d < ndim:
+            return
+        if d % ndim in counted:
+            raise RuntimeError(f"dim {d % ndim} appears multiple times in the list of dims")
+        counted.add(d % ndim)
+
+
 def _dims(input: Tensor, dim: Any) -> tuple[Any, ...]:
     """The dimensions to go over: all of them where none are given."""
     if isinstance(dim, (list, tuple)):
@@ -224,12 +260,19 @@ def _dims(input: Tensor, dim: Any) -> tuple[Any, ...]:
 
 @checks_types
 def norm(
-    input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | type | None = None
+    input: Tensor,
+    p: Any = 2,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    out: Tensor | None = None,
+    dtype: DType | type | None = None,
 ) -> Tensor:
     """The p-norm over dimensions, computed in ``dtype``: the p-th root of the sum of the p-th powers of magnitudes."""
+    into = {} if out is None else {"out": out}
     if p == "nuc":
         both = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
-        nuclear: Tensor = ops.aten.linalg_matrix_norm(input, "nuc", both, keepdim, dtype=dtype)
+        nuclear: Tensor = ops.aten.linalg_matrix_norm(input, "nuc", both, keepdim, dtype=dtype, **into)
         return nuclear
     result: Tensor
     if (
@@ -237,13 +280,14 @@ def norm(
         and p == 2
         and (dim is None or type(dim) is int)
         and dtype is None
+        and out is None
         and input.is_floating_point()
         and input.numel() > 1
     ):  # as nearly always
         result = ops.aten.linalg_vector_norm.default(input, 2, None if dim is None else [dim], keepdim)
         return result
     given, order, dims = _of_numbers(input, p, dim, dtype)
-    result = ops.aten.linalg_vector_norm(given, order, None if dim is None else list(dims), keepdim)
+    result = ops.aten.linalg_vector_norm(given, order, None if dim is None else list(dims), keepdim, **into)
     return result
 
 
@@ -264,7 +308,7 @@ def _of_numbers(input: Tensor, p: Any, dim: Any, dtype: Any) -> tuple[Tensor, fl
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"norm(): Order {p} not supported: expected a number, None or 'fro'")
     if isinstance(p, complex):
-        raise RuntimeError("norm(): Expected a non-complex scalar as the order of norm")
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     if isinstance(p, Tensor) and p.dim() == 0:
         p = p.item()
     if not (p is None or isinstance(p, (Real, str))):
@@ -313,8 +357,8 @@ def _order_of_nothing(input: Tensor, dims: tuple[Any, ...], order: float) -> flo
         for d in dims:
             if input.size(d) == 0:
                 raise RuntimeError(
-                    f"norm(): cannot compute the {order:g} norm on the dimension {d} because this dimension is empty "
-                    "and the operation does not have an identity"
+                    f"linalg.vector_norm cannot compute the {order:g} norm on the dimension {d} because this dimension "
+                    "is empty and the operation does not have an identity"
                 )
     return 1.0
 

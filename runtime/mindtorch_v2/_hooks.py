@@ -20,7 +20,7 @@ class Hooks:
     key_added: Any = None  # (key): of a backend, which had no name until now; library.definitions
     graph_declared: Any = None  # (overload, declaration): a handler of captured graphs; npu.graph_handlers
     graph_forgotten: Any = None  # (overload): the handler goes with the operator's library; npu.graph_handlers
-    drawn: Any = None  # (make, sizes, options): random numbers inside `vmap`; func._batching
+    is_parameter: Any = None  # (tensor): whether a tensor of a class of its own is a parameter; nn.parameter
     apply_batched: Any = None  # (cls, args): `Function.apply` of batches; func._functions
     transformed_repr: Any = None  # (tensor): how a tensor of a transform prints, None of others; func._interpreters
     innermost_transform: Any = None  # (): the `Interpreter` of the innermost transform, or None; func._interpreters

@@ -37,6 +37,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     given = isinstance(value, Tensor)
     if not given:
         value = _as_number(self, value)
+    if type(index) is tuple and len(index) == 1 and isinstance(index[0], Tensor):
+        index = index[0]
     if _is_whole_mask(self, index) and (not given or value.dim() == 0):
         self.masked_fill_(index, value)
         return
@@ -50,7 +52,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     while value.dim() and value.shape[0] == 1:
         value = value.squeeze(0)
     if picks is None:
-        view.copy_(value)
+        view.copy_(value.expand(view.shape) if given else value)  # expanded, it may be a part of what is written to
         return
     ops.aten.index_put_(view, picks, value)
 

@@ -80,6 +80,9 @@ def legacy_new(dtype: Any, where: _core.device, *args: Any, device: Any = None, 
             f"legacy constructor expects device type: {where.type} but device type: {_core.device(device).type} was "
             "passed"
         )
+    if device is not None and isinstance(next(iter((*args, *named.values())), None), Tensor):
+        raise RuntimeError("Legacy tensor new of the form tensor.new(tensor, device=device) is not supported. Use "
+                           "torch.as_tensor(...) instead.")  # fmt: skip
     if "size" in named and len(named) == 1 and not args and isinstance(named["size"], Sequence):
         return empty(_sizes(named["size"]), dtype=dtype, device=where)
     given = args or tuple(named.values())

@@ -15,26 +15,37 @@ from .overrides import handle_attribute
 
 __all__ = ["set_printoptions", "tensor_repr"]
 
-_WIDTH = 80  # characters a line
-
 
 class _Options:
     precision = 4
-    threshold = 1000
+    threshold: float = 1000
     edgeitems = 3
+    linewidth = 80
     sci_mode: bool | None = None
+
+
+# What a word stands for: precision, threshold, edgeitems and linewidth.
+_PROFILES = {"default": (4, 1000, 3, 80), "short": (2, 1000, 2, 80), "full": (4, math.inf, 3, 80)}
 
 
 def set_printoptions(
     precision: int | None = None,
-    threshold: int | None = None,
+    threshold: float | None = None,
     edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """How tensors print: digits after the point, how many elements are shown in full, and of longer ones how many."""
-    _Options.precision = _Options.precision if precision is None else precision
-    _Options.threshold = _Options.threshold if threshold is None else threshold
-    _Options.edgeitems = _Options.edgeitems if edgeitems is None else edgeitems
+    """How tensors print: digits after the point, how many elements are shown in full, and of longer ones how many.
+
+    ``linewidth`` is in characters; ``profile``, "default", "short" or "full", stands for all of these, of which those
+    that are given are set beside. ``sci_mode`` says whether numbers have exponents; None leaves it to the values.
+    """
+    before = _Options.precision, _Options.threshold, _Options.edgeitems, _Options.linewidth
+    usual = before if profile is None else _PROFILES.get(profile, before)  # any other word is passed by, as in PyTorch
+    given = precision, threshold, edgeitems, linewidth
+    chosen: Any = (old if new is None else new for old, new in zip(usual, given, strict=True))
+    _Options.precision, _Options.threshold, _Options.edgeitems, _Options.linewidth = chosen
     _Options.sci_mode = sci_mode
 
 
@@ -43,9 +54,10 @@ def tensor_repr(self: Tensor, tensor_contents: str | None = None) -> str:
 
     ``tensor_contents`` stands in place of the values, after the name of the class.
     """
-    prefix = "Parameter containing:\ntensor(" if type(self).__name__ == "Parameter" else "tensor("
-    prefix = prefix if tensor_contents is None else f"{type(self).__name__}("
-    indent = len("tensor(")
+    kind = type(self)
+    plain = kind is Tensor or kind.__name__ == "Parameter"
+    prefix = "tensor(" if plain else f"{kind.__name__}("
+    indent = len(prefix)
     suffixes: list[str] = []
     default = _core.get_default_device()
     if self.device.type != default.type or (not self.is_cpu and self.device.index is not None):
@@ -73,7 +85,8 @@ def tensor_repr(self: Tensor, tensor_contents: str | None = None) -> str:
         suffixes.append("requires_grad=True")
     for level in _core.tangent_levels(self):
         suffixes.append(f"tangent={_core.tangent(self, level)!r}")
-    return prefix + _joined(body, suffixes, indent) + ")"
+    text = prefix + _joined(body, suffixes, indent) + ")"
+    return text if plain or hooks.is_parameter is None or not hooks.is_parameter(self) else f"Parameter({text})"
 
 
 def _node_name(self: Any) -> str | None:
@@ -99,7 +112,7 @@ def _joined(body: str, suffixes: list[str], indent: int) -> str:
         len(body) - body.rfind("\n") + 1 + (indent if "\n" not in body else 0)
     )  # two more than there are, as in PyTorch
     for suffix in suffixes:
-        if last + len(suffix) + 2 > _WIDTH:
+        if last + len(suffix) + 2 > _Options.linewidth:
             text += ",\n" + " " * indent + suffix
             last = indent + len(suffix)
         else:
@@ -187,7 +200,7 @@ def _nested(values: Any, indent: int, cut: tuple[bool, ...], show: Callable[[Any
 def _vector(values: Any, indent: int, is_cut: bool, show: Callable[[Any], str]) -> str:
     items = values.tolist()
     width = len(show(items[0])) if items else 1
-    per_line = max(1, (_WIDTH - indent) // (width + 2))
+    per_line = max(1, (_Options.linewidth - indent) // (width + 2))
     texts = [*map(show, items)]
     if is_cut:
         texts.insert(_Options.edgeitems, " ...")

@@ -179,13 +179,6 @@ def storage_type(self: Tensor) -> type[TypedStorage] | None:
     return typed_class(self.dtype)
 
 
-def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
-    """What a module keeps where a state dict has ``other`` for self: self with its values, or itself, detached."""
-    if assign:
-        return ops.aten.detach(other)  # type: ignore[no-any-return]
-    return ops.aten.detach(ops.aten.copy_(self, other))  # type: ignore[no-any-return]
-
-
 # ---------------------------------------------------------------- what Python, in this version or the last, calls
 def as_complex(self: Tensor) -> complex:
     """The value of a tensor of one element, for ``complex()``. Raises ValueError where there are more, or none."""
@@ -261,7 +254,6 @@ _METHODS: dict[str, Any] = {
     "_typed_storage": typed_storage,
     "storage": deprecated(typed_storage),
     "storage_type": storage_type,
-    "module_load": module_load,
     "name": overridable_property("name", lambda self: None),
     "volatile": overridable_property("volatile", _volatile),
 }

@@ -22,7 +22,7 @@ from ._storages import bytes_for
 from ._type_info import channels_last, channels_last_3d, contiguous_format, memory_format, strided
 from .backends._new_memory import resize_ as resize_in_place
 from .backends._pinned import is_pinned, pin_memory
-from .overrides import overridable_property
+from .overrides import handle_attribute, has_torch_function, overridable_property
 
 if TYPE_CHECKING:
     import numpy as np
@@ -368,6 +368,8 @@ _CONVERSIONS: dict[str, Any] = {
 
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     """What a module keeps in this tensor's place when ``other`` is loaded: this one with its values, or that one."""
+    if _core.overrides_among((other,), {}) and has_torch_function((other,)):  # what is loaded is asked, too
+        return handle_attribute(Tensor.module_load, self, other, assign=assign)  # type: ignore[no-any-return,attr-defined]
     loaded: Any = other if assign else self.copy_(other)
     return loaded.detach()  # type: ignore[no-any-return]
 

@@ -43,15 +43,15 @@ def to_array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> np.
 
 
 def wrap_array(array: np.ndarray[Any, Any]) -> Tensor:
-    """What a function of NumPy's that was given a tensor returns: a tensor over the array it made."""
-    return from_numpy(array)
+    """What a function of NumPy's that was given a tensor returns: a tensor over its array, of truth as bytes."""
+    return from_numpy(array.astype("uint8") if array.dtype == bool else array)
 
 
 def from_array(array: Any) -> Tensor:
     """A tensor over the memory of what has NumPy's interface."""
     import numpy as np
 
-    return wrap_array(np.asarray(array))
+    return from_numpy(np.asarray(array))
 
 
 def format_tensor(tensor: Tensor, spec: str) -> str:
@@ -116,7 +116,8 @@ def deepcopy(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
 
 def _copy_of_class(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
     """A leaf of the same class over a copy of the memory. Raises RuntimeError where the class makes none of its own."""
-    if _core.defines_dispatch(type(tensor)):  # what has its memory in other tensors
+    own = type(tensor) is not Tensor
+    if _core.defines_dispatch(type(tensor)) or (own and _has_no_memory(tensor)):  # what has its memory in other tensors
         grad = _core.set_grad_enabled_(False)
         try:
             result: Tensor = tensor.clone()
@@ -125,11 +126,15 @@ def _copy_of_class(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
         _require_class(tensor, result, "wrapper subclasses", "clone() and for which cloning")
         result.requires_grad = tensor.requires_grad
         return result
-    if type(tensor) is not Tensor:
+    if own:
         how = "new_empty() and for which that function"
         _require_class(tensor, tensor.new_empty([]), "non-wrapper subclasses", how)
     made: Tensor = Tensor._make_subclass(type(tensor), _over_copied_memory(tensor.detach(), memo), tensor.requires_grad)
     return made
+
+
+def _has_no_memory(tensor: Tensor) -> bool:
+    return tensor.is_meta or tensor.untyped_storage().nbytes() == 0
 
 
 def _require_class(tensor: Tensor, made: Tensor, kind: str, how: str) -> None:

@@ -24,8 +24,8 @@ __all__ = ["install_as_torch", "is_installed_as_torch"]
 
 _PACKAGE = __name__.rpartition(".")[0]
 _NAME = "torch"
-# PyTorch has a file for each family of modules, and for each distribution; here the package has the names of all.
-_FAMILIES = {"nn.modules": "nn", "distributions": "distributions"}
+# PyTorch has a file for each distribution; here the package has the names of all.
+_FAMILIES = {"distributions": "distributions"}
 # The package that PyTorch ships beside its own, for programs of the time when function transforms had one.
 _BESIDE, _BESIDE_HERE = "functorch", "_functorch.functorch"
 

@@ -219,6 +219,12 @@ cdef str scalar_type(dtype dt):
 
 cdef object not_implemented(OpOverload op, list given):
     """`given`: the dtypes that the kernel got."""
+    if op._schema.name in ("sub", "sub_", "rsub") and any([(<dtype>dt).name == "bool" for dt in given]):
+        both = all([(<dtype>dt).name == "bool" for dt in given])
+        return RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+                            "operator instead." if both else
+                            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+                            "use the `~` or `logical_not()` operator instead.")
     cdef list names = [name for _, name in sorted([(-(<dtype>dt).category, scalar_type(<dtype>dt)) for dt in given])]
     others = f" with {' and '.join(names[1:])}" if len(names) > 1 else ""
     return NotImplementedError(f"\"{op._schema.name.strip('_')}_cpu\" not implemented for {names[0] if names else 'these arguments'}{others}")
@@ -244,7 +250,8 @@ cdef int check_casts_into(OpOverload op, Bound* bound) except -1:
         return 0
     made = run_backend(functional, KEY_META, bound)
     if isinstance(made, Tensor) and (<Tensor>made).dt.category > (<Tensor>bound.slots[0]).dt.category:
-        raise RuntimeError(f"result type {(<Tensor>made).dt!r} can't be cast to the desired output type {(<Tensor>bound.slots[0]).dt!r}")
+        raise RuntimeError(f"result type {scalar_types[(<Tensor>made).dt.name]} can't be cast to the desired output type "
+                           f"{scalar_types[(<Tensor>bound.slots[0]).dt.name]}")
     return 0
 
 

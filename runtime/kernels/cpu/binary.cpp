@@ -310,8 +310,30 @@ double rounded_number(double number, int32_t dtype) {
   return dtype == MT_BF16 ? double(ToBFloat16::round(float(number))) : number;
 }
 
+// What a tensor without dimensions holds, where that is a float or a double, as half precision beside it has it; else the tensor.
+class Beside {
+ public:
+  Beside(const mt_tensor* number, const mt_tensor* tensor) : operand(number) {
+    const bool half = tensor->dtype == MT_F16 || tensor->dtype == MT_BF16;
+    if (!half || tensor->ndim == 0 || number->ndim != 0 || (number->dtype != MT_F32 && number->dtype != MT_F64)) return;
+    const double held = number->dtype == MT_F32 ? double(*static_cast<const float*>(number->data)) : *static_cast<const double*>(number->data);
+    value_ = rounded_number(held, tensor->dtype);
+    tensor_ = scalar_operand(&value_);
+    operand = &tensor_;
+  }
+  Beside(const Beside&) = delete;
+  Beside& operator=(const Beside&) = delete;
+  const mt_tensor* operand;
+
+ private:
+  double value_ = 0;
+  mt_tensor tensor_{};
+};
+
 template <class Op>
-int compare(const mt_tensor* const* operands) {
+int compare(const mt_tensor* const* given) {
+  const Beside first(given[1], given[2]), second(given[2], given[1]);
+  const mt_tensor* operands[] = {given[0], first.operand, second.operand};
   if constexpr (TakesComplex<Op>::value)
     return predicate<Op, 2>(operands, promote_for_equality(operands[1], operands[2]));
   return predicate<Op, 2>(operands, promote_for_comparison(operands[1], operands[2]));
@@ -320,6 +342,7 @@ int compare(const mt_tensor* const* operands) {
 // Against a number: in the tensor's dtype, or in double where an integer tensor meets a fraction.
 template <class Op>
 int compare_scalar(const mt_tensor* self, double number, const mt_tensor* out) {
+  number = rounded_number(number, self->dtype);
   const mt_tensor scalar = scalar_operand(&number);
   const mt_tensor* operands[] = {out, self, &scalar};
   int32_t dtype = is_complex(self->dtype) && TakesComplex<Op>::value ? self->dtype : compute_dtype(self->dtype);

@@ -117,7 +117,8 @@ int run(int32_t dtype, const Work& work, int64_t n, int64_t grain) {
 }  // namespace mt
 
 // The sum (mode 0), mean (1) or largest elements (2) of the rows of each bag. Bags begin at offsets, the last one ends with the indices,
-// or, where there is one offset more, at that. Besides, each index's bag, `bags` of those behind the last, and how many rows a bag has.
+// or, where there is one offset more, at that, or, of a 2 in `one_more`, with the indices
+// all the same. Besides, each index's bag, `bags` of those behind the last, and how many rows a bag has.
 MT_EXPORT int mt_embedding_bag(const mt_tensor* weight, int64_t* indices, int64_t n, int64_t* offsets, int64_t bags, int64_t one_more,
                                void* factors, const mt_tensor* out, int64_t* bag_of, int64_t* sizes, int64_t* largest, int64_t mode,
                                int64_t padding) {
@@ -126,6 +127,7 @@ MT_EXPORT int mt_embedding_bag(const mt_tensor* weight, int64_t* indices, int64_
   std::copy(offsets, offsets + bags + (one_more ? 1 : 0), bounds.begin());
   if ((bags > 0 || one_more) && (bounds[0] != 0 || bounds[size_t(bags)] > n)) return MT_ERROR_SHAPE;
   if (!std::is_sorted(bounds.begin(), bounds.end())) return MT_ERROR_SHAPE;
+  if (one_more == 2) bounds[size_t(bags)] = n;
   if (!mt::are_within(indices, n, weight->shape[0])) return MT_ERROR_INDEX;
   int64_t i = 0;
   for (int64_t bag = 0; bag < bags; ++bag)

@@ -31,6 +31,8 @@ struct Windows {
     const int64_t middle = out[2] / 2;
     first = middle;
     last = std::min(middle + 1, out[2]);
+    if (last > first && length(middle) < 1) last = first;  // in the padding alone
+    if (last == first) return;
     if (last < out[2]) stride = ends[2][2 * last] - ends[2][2 * middle];
     if (stride < 1) return;
     const auto alike = [&](int64_t at) {
@@ -48,6 +50,12 @@ struct MaxPool {
   MT_INLINE static float widened(BFloat16 v) { return to_float(v); }
   MT_INLINE static float widened(Float16 v) { return float(v); }
   using Value = decltype(widened(T()));
+  // Of a window that lies in the padding alone.
+  MT_INLINE static T least() {
+    if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::lowest();
+    if constexpr (std::is_same_v<T, BFloat16>) return to_bfloat16(-std::numeric_limits<float>::infinity());
+    if constexpr (!std::is_same_v<T, BFloat16>) return T(-std::numeric_limits<float>::infinity());
+  }
 
   MT_INLINE static int64_t* from_place(int64_t* indices, int64_t at) { return indices == nullptr ? nullptr : indices + at; }
 
@@ -56,10 +64,18 @@ struct MaxPool {
     const T* in;
     const int64_t *ez, *ey;
   };
+  MT_INLINE static int64_t lines_of(const Row& row) {
+    return std::max<int64_t>(row.ez[1] - row.ez[0], 0) * std::max<int64_t>(row.ey[1] - row.ey[0], 0);
+  }
 
   MT_INLINE static void place(const Windows* w, const Row& row, int64_t ox, T* out, int64_t* index) {
     const int64_t* ex = w->ends[2] + 2 * ox;
     int64_t best = (row.ez[0] * w->size[1] + row.ey[0]) * w->size[2] + ex[0];
+    if (lines_of(row) == 0 || ex[0] >= ex[1]) {
+      *out = least();
+      if (index != nullptr) *index = best;
+      return;
+    }
     Value value = widened(row.in[best]);
     for (int64_t z = row.ez[0]; z < row.ez[1]; z += w->step[0])
       for (int64_t y = row.ey[0]; y < row.ey[1]; y += w->step[1]) {
@@ -132,9 +148,9 @@ struct MaxPool {
     for (; first < last; ++first, out += w->out[2], indices = from_place(indices, w->out[2])) {
       const int64_t oy = first % w->out[1], oz = first / w->out[1] % w->out[0], plane = first / w->out[1] / w->out[0];
       const Row row{static_cast<const T*>(input) + plane * w->size[0] * w->size[1] * w->size[2], w->ends[0] + 2 * oz, w->ends[1] + 2 * oy};
-      const int64_t lines = (row.ez[1] - row.ez[0]) * (row.ey[1] - row.ey[0]);
+      const int64_t lines = lines_of(row);
       for (int64_t ox = 0, count; ox < w->out[2]; ox += count) {
-        const bool alike = ox >= w->first && ox < w->last;
+        const bool alike = lines > 0 && ox >= w->first && ox < w->last;
         count = alike ? std::min(kPlaces, w->last - ox) : 1;
         if (!alike) {
           place(w, row, ox, out + ox, from_place(indices, ox));
@@ -146,7 +162,7 @@ struct MaxPool {
           places<0>(w, row, ox, count, out, indices);
         }
         const int64_t* ex = w->ends[2] + 2 * ox;
-        if (pace.stops(lines * (ex[1] - ex[0]) * count)) return MT_ERROR_INTERRUPTED;
+        if (pace.stops(std::max<int64_t>(lines * (ex[1] - ex[0]) * count, 1))) return MT_ERROR_INTERRUPTED;
       }
     }
     return MT_OK;
@@ -221,15 +237,13 @@ struct Span {
 
   bool valid() const { return places > 0 && kernel > 0 && stride > 0 && dilation > 0 && padding >= 0; }
   int64_t start(int64_t at) const { return at * stride - padding; }
-  // Where each begins and ends within the plane; whether none is empty.
-  bool find_ends(int64_t* ends) const {
+  // Where each begins and ends within the plane; one that lies in the padding alone ends where it begins, or before.
+  void find_ends(int64_t* ends) const {
     for (int64_t at = 0; at < places; ++at) {
       const int64_t first = start(at);
       ends[2 * at] = first >= 0 ? first : first + (dilation - 1 - first) / dilation * dilation;
       ends[2 * at + 1] = std::min(first + (kernel - 1) * dilation + 1, size);
-      if (ends[2 * at] >= ends[2 * at + 1]) return false;
     }
-    return true;
   }
 };
 
@@ -397,7 +411,7 @@ int max_pool_by_numbers(const mt_tensor* input, const mt_tensor* out, int64_t* i
   for (int d = 0; d < 3; ++d) {
     const Span span{size[d], places[d], numbers[d][0], numbers[d][1], numbers[d][2], numbers[d][3]};
     if (!span.valid()) return MT_ERROR_SHAPE;
-    if (!span.find_ends(ends.of[d])) return MT_ERROR_INDEX;
+    span.find_ends(ends.of[d]);
     steps[d] = span.dilation;
   }
   Windows w = ends.windows(size, places, steps);
@@ -408,7 +422,8 @@ int max_pool_by_numbers(const mt_tensor* input, const mt_tensor* out, int64_t* i
 }  // namespace mt
 
 // Of `input` (planes, D, H, W) the largest elements, or a NaN, of windows, and their places in a plane, to `out` and
-// `indices`, of int64, (planes, d, h, w); these may be null. Ends of windows are (d, 2), (h, 2), (w, 2), of int64; no window is empty. All contiguous.
+// `indices`, of int64, (planes, d, h, w); these may be null. Ends of windows are (d, 2), (h, 2), (w, 2), of int64; of an empty one
+// the least number there is, where it would begin. All contiguous.
 MT_EXPORT int mt_max_pool(const mt_tensor* input, const mt_tensor* out, int64_t* indices, const mt_tensor* ends0,
                           const mt_tensor* ends1, const mt_tensor* ends2, int64_t step0, int64_t step1, int64_t step2) {
   if (input->ndim != 4 || out->ndim != 4 || out->shape[0] != input->shape[0]) return MT_ERROR_SHAPE;
@@ -424,8 +439,7 @@ MT_EXPORT int mt_max_pool(const mt_tensor* input, const mt_tensor* out, int64_t*
     if (ends[d]->ndim != 2 || ends[d]->shape[0] != w.out[d] || ends[d]->shape[1] != 2 || w.step[d] < 1) return MT_ERROR_SHAPE;
     w.ends[d] = static_cast<const int64_t*>(ends[d]->data);
     for (int64_t i = 0; i < w.out[d]; ++i)
-      if (w.ends[d][2 * i] < 0 || w.ends[d][2 * i] >= w.ends[d][2 * i + 1] || w.ends[d][2 * i + 1] > w.size[d])
-        return MT_ERROR_INDEX;
+      if (w.ends[d][2 * i] < 0 || w.ends[d][2 * i + 1] > w.size[d]) return MT_ERROR_INDEX;
   }
   return mt::max_pool_of(w, input, out, indices);
 }

@@ -102,6 +102,15 @@ MT_INLINE double log_gamma(double x) {
   return lgamma_r(x, &sign);
 }
 
+// log |1 + x| is of x itself, where that is small.
+template <class T>
+MT_INLINE std::complex<T> log1p_of(std::complex<T> x) {
+  const T a = x.real(), b = x.imag();
+  if (!(a * a + b * b < T(0.25))) return std::log(std::complex<T>(T(1) + a, b));
+  const T more = a * (T(2) + a) + b * b;  // |1 + x|^2 - 1
+  return {more == 0 ? a : T(0.5) * std::log1p(more), std::atan2(b, T(1) + a)};
+}
+
 UNARY_OF_ALL(Neg, SAYS_INTEGERS SAYS_BRIEF, unsigned_neg(x), -x)
 UNARY_NARROW(Abs, magnitude(x))
 UNARY_OF_ALL(Sign, SAYS_NARROW SAYS_BRIEF, T((x > 0) - (x < 0)), x == T(0) ? T(0) : x / std::abs(x))
@@ -120,7 +129,7 @@ UNARY_COMPLEX(Sigmoid, vsigmoid(x), T(1) / (T(1) + std::exp(-x)))
 UNARY_COMPLEX(Tanh, vtanh(x), std::tanh(x))
 UNARY_COMPLEX(Silu, x * vsigmoid(x), x / (T(1) + std::exp(-x)))
 UNARY_COMPLEX(Expm1, vexpm1(x), std::exp(x) - T(1))
-UNARY_COMPLEX(Log1p, vlog1p(x), std::log(T(1) + x))
+UNARY_COMPLEX(Log1p, vlog1p(x), log1p_of(x))
 UNARY_COMPLEX(Log2, vlog2(x), std::log(x) / decltype(x.real())(0.69314718055994530942))
 UNARY_COMPLEX(Log10, vlog10(x), std::log10(x))
 UNARY_COMPLEX(Exp2, vexp2(x), std::exp(x * T(0.69314718055994530942)))

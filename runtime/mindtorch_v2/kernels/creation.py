@@ -187,7 +187,8 @@ def linspace(
         raise RuntimeError("number of steps must be non-negative")
     inferred = _core.common_dtype(float(steps), *(n for n in (start, end) if isinstance(n, complex)))
     if inferred.is_complex and dtype is not None and not dtype.is_complex:
-        raise RuntimeError(f"linspace(): complex numbers cannot be safely cast to the dtype given, {dtype}")
+        wanted, got = _core.scalar_types[inferred.name], _core.scalar_types[dtype.name]
+        raise RuntimeError(f"torch.linspace(): inferred dtype {wanted} can't be safely cast to passed dtype {got}")
     target = dtype or inferred
     if target is _BOOL or is_narrow(target):
         raise NotImplementedError(f"\"linspace_cpu\" not implemented for '{_core.scalar_types[target.name]}'")

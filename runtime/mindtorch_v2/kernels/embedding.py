@@ -15,12 +15,20 @@ _DTYPES = _core.dtypes
 _F32, _F64, _I32, _I64 = (_DTYPES[name] for name in ("float32", "float64", "int32", "int64"))
 _CPU = _core.device("cpu")
 SUM, MEAN, MAX = 0, 1, 2
+_NO_END, _END, _END_OF_ALL = 0, 1, 2  # where the last bag ends: what `mt_embedding_bag` is told
+
+
+def _refuse_sparse(name: str, sparse: bool) -> None:
+    """Raises NotImplementedError where a sparse gradient is asked for, as soon as there is to be one."""
+    if sparse:
+        raise NotImplementedError(f"{name}(sparse=True): sparse gradients are not supported; gradients are dense")
 
 
 @saves(indices=0, padding_idx="padding_idx", scale_grad_by_freq="scale_grad_by_freq")
 def embedding_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the indices, and what the gradient depends on."""
-    weight, indices, ctx.padding_idx, ctx.scale_grad_by_freq, _sparse = inputs
+    weight, indices, ctx.padding_idx, ctx.scale_grad_by_freq, sparse = inputs
+    _refuse_sparse("embedding", sparse)
     ctx.rows = weight.shape[0]
     ctx.save_for_backward(indices)
 
@@ -64,11 +72,11 @@ def embedding_dense_backward(
     return result
 
 
-def _check_rows(name: str, rows: Tensor, count: int, error: type[Exception] = IndexError) -> None:
-    """Raises ``error`` for an index that a table does not have."""
+def _check_rows(name: str, rows: Tensor, count: int) -> None:
+    """Raises IndexError for an index that a table does not have."""
     if bool(((rows < 0) | (rows >= count)).any().item()):
         found = f"{int(rows.min())} to {int(rows.max())}"
-        raise error(f"{name}(): expected indices from 0 to {count - 1}, got {found}")
+        raise IndexError(f"{name}(): expected indices from 0 to {count - 1}, got {found}")
 
 
 def embedding_dense_backward_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -94,43 +102,56 @@ def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type:
     if self.dim() != 2:
         raise RuntimeError(f"embedding_renorm_(): 'weight' must be 2-D, got {self.dim()}-D")
     rows = indices.reshape((-1,))
-    if rows.numel():
-        with no_grad():
-            found = self.index_select(0, rows)
-            norms = found.norm(norm_type, 1, keepdim=True)
-            scale = ops.aten.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
-            self.index_put_([rows], found * scale)
+    with no_grad():
+        if rows.numel() and not (self.is_floating_point() or self.is_complex()):
+            self[int(rows.min())].norm(norm_type)  # of rows one by one, the smallest index first: the first is refused
+        found = self.index_select(0, rows)
+        if not rows.numel():  # PyTorch takes norms row by row: of none it asks for no dtype
+            return self
+        norms = found.norm(norm_type, 1, keepdim=True).to(_F64)  # the scale is a double number, rounded at last
+        scale = ops.aten.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
+        self.index_put_([rows], found * scale.to(self.dtype))
     return self
 
 
 # ---------------------------------------------------------------- bags
+def _types(argument: str, given: Tensor, names: str) -> str:
+    """PyTorch's words for an argument of another dtype than those named."""
+    return (
+        f"Expected tensor for argument #1 '{argument}' to have one of the following scalar types: {names}; but got "
+        f"{given.type()} instead (while checking arguments for embedding_bag)"
+    )
+
+
 def _check_bags(
     weight: Tensor, indices: Tensor, offsets: Tensor, factors: Tensor | None, mode: int, last: bool
 ) -> None:
-    for name, given in (("input", indices), ("offsets", offsets)):
-        if given.dtype not in (_I32, _I64):
-            raise RuntimeError(f"embedding_bag: expected {name} of dtype int32 or int64, but got {given.dtype}")
-        if given.dim() != 1:
-            raise RuntimeError(
-                f"embedding_bag: {name} has to be a 1D Tensor, but got Tensor of dimension {given.dim()}"
-            )
+    if indices.dim() not in (1, 2):
+        raise RuntimeError(f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {indices.dim()}")
+    if offsets.dim() != 1:
+        raise RuntimeError(f"offsets has to be a 1D Tensor, but got Tensor of dimension {offsets.dim()}")
     if weight.dim() != 2:
-        raise RuntimeError(f"embedding_bag: weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+        raise RuntimeError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    for given in (indices, offsets):
+        if given.dtype not in (_I32, _I64):
+            raise RuntimeError(_types("indices", given, "Long, Int"))
     if not weight.is_floating_point():
-        raise NotImplementedError(f"embedding_bag: not implemented for {weight.dtype}")
+        raise RuntimeError(_types("weight", weight, "Half, BFloat16, Float, Double"))
     if mode not in (SUM, MEAN, MAX):
-        raise RuntimeError(f"embedding_bag: mode has to be 0 (sum), 1 (mean) or 2 (max), got {mode}")
+        raise RuntimeError("`mode` must be sum, mean, or max.")
     if last and not offsets.numel():
-        raise RuntimeError("include_last_offset: number of offsets should be at least 1")
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
     if factors is None:
         return
     if mode != SUM:
         raise RuntimeError("embedding_bag: per_sample_weights only supported with mode='sum'")
     if factors.dtype is not weight.dtype:
         raise RuntimeError(
-            f"expected weight and per_sample_weights to have the same dtype, got {weight.dtype} and {factors.dtype}"
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
+            f"'per_sample_weights'; but type {weight.type()} does not equal {factors.type()} (while checking arguments "
+            "for embedding_bag)"
         )
-    if tuple(factors.shape) != tuple(indices.shape):
+    if tuple(factors.shape) != (indices.numel(),):
         raise RuntimeError(
             f"embedding_bag: per_sample_weights of shape {list(factors.shape)}, but input of {list(indices.shape)}"
         )
@@ -149,13 +170,11 @@ def embedding_bag_fake(
 ) -> tuple[Tensor, ...]:
     """What is refused; an output for each bag, each index's bag, the bags' sizes, and the rows of largest elements."""
     _check_bags(weight, indices, offsets, per_sample_weights, mode, include_last_offset)
-    if sparse:
-        raise NotImplementedError("embedding_bag(sparse=True): sparse gradients are not supported; gradients are dense")
     bags = offsets.shape[0] - include_last_offset
     place = weight.device
     return (
         _core.alloc((bags, weight.shape[1]), weight.dtype, place),
-        _core.alloc(indices.shape, indices.dtype, place),
+        _core.alloc((indices.numel(),), indices.dtype, place),
         _core.alloc((bags,), indices.dtype, place),
         _core.alloc((bags, weight.shape[1]) if mode == MAX else (bags,), indices.dtype, place),
     )
@@ -176,11 +195,14 @@ def embedding_bag_kernel(
     out, bag_of, sizes, largest = embedding_bag_fake(
         weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx
     )
-    rows, starts = indices.to(_I64).contiguous(), offsets.to(_I64).contiguous()
+    rows, starts = indices.to(_I64).contiguous().reshape((-1,)), offsets.to(_I64).contiguous()
     n, bags, width = rows.numel(), out.shape[0], weight.shape[1]
     if padding_idx < 0:
         padding_idx += weight.shape[0] if padding_idx != -1 else 0
     wide = weight.dtype if weight.dtype in (_F32, _F64) else _F32
+    # As in PyTorch the last offset is where the last bag ends where sums are quick; else that goes on to the end.
+    quick = mode != MAX and padding_idx < 0 and weight.dtype is not _F64 and weight.stride(1) == 1
+    ends_at = _NO_END if not include_last_offset else _END if quick else _END_OF_ALL
     found = _core.alloc((bags, width), wide, _CPU)
     numbers = [_core.alloc(each.shape, _I64, _CPU) for each in (bag_of, sizes, largest)]
     numbers[2].zero_()
@@ -189,13 +211,19 @@ def embedding_bag_kernel(
     kernel = native("mt_embedding_bag", "desc", "ptr", "i64", "ptr", "i64", "i64", *pointers, "i64", "i64")
     try:
         kernel(
-            weight.to(wide).contiguous(), rows, n, starts, bags, int(include_last_offset), factors, found, *numbers,
-            mode, padding_idx,
-        )  # fmt: skip
+            weight.to(wide).contiguous(), rows, n, starts, bags, ends_at, factors, found, *numbers, mode, padding_idx
+        )
     except _core.KernelError:
         _check_offsets(starts, n)
-        _check_rows("embedding_bag", rows, weight.shape[0], RuntimeError)
-        raise
+        outside = ((rows < 0) | (rows >= weight.shape[0])).nonzero().reshape((-1,)).tolist()
+        if not outside:
+            raise
+        which = int(rows[outside[0]])
+        raise RuntimeError(
+            f"Index {outside[0]} of input takes value {which} which is not in the valid range [0, {weight.shape[0]})"
+            if quick
+            else f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {which}"
+        ) from None
     return found.to(out.dtype), *(each.to(indices.dtype) for each in numbers)
 
 
@@ -208,9 +236,7 @@ def _check_offsets(starts: Tensor, n: int) -> None:
             f"However, got {found[0]}"
         )
     if found and found[-1] > n:
-        raise RuntimeError(
-            f"offsets[-1] can not be greater than input's length({n}) but got offsets[-1] of {found[-1]}"
-        )
+        raise RuntimeError(f"offsets[-1] can not be greater than input's length {n} but got offsets[-1] of {found[-1]}")
     if found != sorted(found):
         raise RuntimeError("embedding_bag: offsets have to be in order")
 
@@ -234,7 +260,7 @@ def embedding_bag_padded(
 ) -> tuple[Tensor, ...]:
     """`_embedding_bag`, whose row of padding counts from the end where it is negative."""
     if weight.dim() != 2:
-        raise RuntimeError(f"embedding_bag: weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+        raise RuntimeError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
     rows = weight.shape[0]
     padding = -1
     if padding_idx is not None:
@@ -253,10 +279,11 @@ def embedding_bag_padded(
 @saves(indices=0, offsets=1, per_sample_weights=2, weight=3, result1=4, result2=5, result3=6)
 def embedding_bag_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keeps the call, and what it says of its bags."""
-    weight, indices, offsets, ctx.by_freq, ctx.mode, ctx.sparse, factors, _last, ctx.padding_idx = inputs
+    weight, indices, offsets, ctx.by_freq, ctx.mode, ctx.sparse, factors, ctx.last, ctx.padding_idx = inputs
+    _refuse_sparse("embedding_bag", ctx.sparse)
     ctx.mark_non_differentiable(*output[1:])
     ctx.rows = weight.shape[0]
-    ctx.save_for_backward(indices, offsets, factors, None if factors is None else weight, *output[1:])
+    ctx.save_for_backward(indices.reshape((-1,)), offsets, factors, None if factors is None else weight, *output[1:])
 
 
 def embedding_bag_gradient(ctx: Any, grad: Tensor | None, *_rest: Tensor | None) -> tuple[Any, ...]:
@@ -265,6 +292,12 @@ def embedding_bag_gradient(ctx: Any, grad: Tensor | None, *_rest: Tensor | None)
         return (None,) * 9
     indices, offsets, factors, weight, bag_of, sizes, largest = ctx.saved_tensors
     of_weight = of_factors = None
+    unused = 0
+    if ctx.last and ctx.mode != MAX and not grad.is_meta:  # indices behind the last offset are in no bag
+        unused = int((bag_of >= grad.shape[0]).sum())
+    if unused:
+        indices, bag_of = indices[:-unused], bag_of[:-unused]
+        factors = None if factors is None else factors[:-unused]
     if ctx.needs_input_grad[0]:
         of_weight = ops.aten._embedding_bag_dense_backward(
             grad, indices, bag_of, sizes, largest, ctx.rows, ctx.by_freq, ctx.mode, factors, ctx.padding_idx
@@ -273,6 +306,8 @@ def embedding_bag_gradient(ctx: Any, grad: Tensor | None, *_rest: Tensor | None)
         of_factors = ops.aten._embedding_bag_per_sample_weights_backward(
             grad, weight, indices, offsets, bag_of, ctx.mode, ctx.padding_idx
         )
+        if unused:
+            of_factors = ops.aten.constant_pad_nd(of_factors, [0, unused])
     return of_weight, None, None, None, None, None, of_factors, None, None
 
 
@@ -291,8 +326,7 @@ def embedding_bag_backward(
     padding_idx: int = -1,
 ) -> Tensor:
     """`embedding_bag_dense_backward`; there are no sparse gradients."""
-    if sparse:
-        raise NotImplementedError("_embedding_bag_backward(sparse=True): gradients are dense")
+    _refuse_sparse("_embedding_bag_backward", sparse)
     result: Tensor = ops.aten._embedding_bag_dense_backward(
         grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights,
         padding_idx,

@@ -9,6 +9,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
+from .._settings import warn_once
 from ._arrays import as_array, as_tensor, scipy
 from .reduction import wrap_dim
 
@@ -191,7 +192,8 @@ def _fitted(self: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Tensor:
 
 def _refuse_complex(name: str, self: Tensor) -> None:
     if self.is_complex():
-        raise RuntimeError(f"{name} expects a real input tensor, but got {self.dtype}")
+        kind = "real-valued" if name == "rfftn" else "real"
+        raise RuntimeError(f"{name} expects a {kind} input tensor, but got {self.dtype}")
 
 
 # ---------------------------------------------------------------- over one dimension
@@ -456,6 +458,14 @@ def _whole_window(window: Tensor | None, n_fft: int, win_length: int, like: Tens
     return result
 
 
+def _warn_of_no_window() -> None:
+    warn_once(
+        "A window was not provided. A rectangular window will be applied, which is known to cause spectral leakage. "
+        "Other windows such as torch.hann_window or torch.hamming_window are recommended to be used.",
+        "transforms without a window",
+    )
+
+
 def _stft(
     self: Tensor,
     n_fft: int,
@@ -467,6 +477,8 @@ def _stft(
     return_complex: bool | None,
 ) -> Tensor:
     aten = ops.aten
+    if window is None:
+        _warn_of_no_window()
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
     complex_in = self.is_complex() or (window is not None and window.is_complex())
@@ -526,6 +538,8 @@ def istft(
         raise RuntimeError(
             "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
         )
+    if window is None:
+        _warn_of_no_window()
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
     if self.dim() not in (2, 3):

@@ -53,7 +53,7 @@ def block_diag(tensors: Sequence[Tensor]) -> Tensor:
     """The matrices along the diagonal of one; vectors are rows."""
     aten = ops.aten
     if not tensors:
-        raise RuntimeError("torch.block_diag: Input tensors list is empty")
+        return aten.empty((1, 0))  # type: ignore[no-any-return]
     for at, tensor in enumerate(tensors):
         if tensor.dim() > 2:
             raise RuntimeError(
@@ -89,6 +89,8 @@ def meshgrid(tensors: Sequence[Tensor], *, indexing: str = "ij") -> list[Tensor]
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {tensor!r}")
         if tensor.dtype is not tensors[0].dtype:
             raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+        if tensor.device != tensors[0].device:
+            raise RuntimeError("torch.meshgrid expects all tensors to have the same device")
     vectors = [tensor.reshape((-1,)) for tensor in tensors]
     swapped = indexing == "xy" and len(vectors) > 1
     if swapped:

@@ -266,7 +266,9 @@ def masked_fill_with(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
 
 def masked_fill_with_(self: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     """``masked_fill_with`` in place."""
-    return masked_fill_(self, mask, value.item())
+    number = value.item()  # which may be one of those written to
+    filled: Tensor = torch.ops.aten.masked_fill_.Scalar(self, mask, number)
+    return filled
 
 
 def _fill_where(mask: Tensor, value: Any, self: Tensor, out: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._ops import ops
+from .._settings import warn_once
 from ._arrays import as_array, bits, moved
 from ._native import native
 from .reduction import wrap_dim
@@ -349,6 +350,14 @@ def searchsorted(
     import numpy as np
 
     right = _check_search(sorted_sequence, self, right, side, sorter)
+    for what, tensor in (("input value", self), ("boundary", sorted_sequence), ("sorter", sorter)):
+        if tensor is not None and not tensor.is_contiguous():
+            warn_once(
+                f"torch.searchsorted(): {what} tensor is non-contiguous, this will lower the performance due to extra "
+                f"data copy when converting non-contiguous tensor to contiguous, please use contiguous {what} tensor "
+                "if possible. This message will only appear once per program.",
+                f"searching with a strided {what} tensor",
+            )
     wide = _core.common_dtype(sorted_sequence, self)
     if wide.is_complex and self.numel():
         raise NotImplementedError(f"torch.searchsorted() is not implemented for {wide}")
@@ -380,10 +389,10 @@ def _check_search(sequence: Tensor, values: Tensor, right: bool, side: str | Non
                 "was True"
             )
         right = side == "right"
-    if not sequence.dim():
+    if not sequence.dim() or (sequence.dim() != 1 and not values.dim()):
         raise RuntimeError(
             "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
-            "boundaries tensor dim(0)"
+            f"boundaries tensor dim({sequence.dim()})"
         )
     if sequence.dim() != 1 and (values.dim() != sequence.dim() or values.shape[:-1] != sequence.shape[:-1]):
         raise RuntimeError(

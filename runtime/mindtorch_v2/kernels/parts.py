@@ -99,8 +99,6 @@ def segment_reduce(
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"unsupported reduction given: {reduce}")
     d = wrap_dim(axis, data.dim())
-    if not data.numel():
-        raise RuntimeError("segment_reduce(): Expected data to be a non-empty tensor")
     if (lengths is None) == (offsets is None):
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined, not both.")
     if not data.is_floating_point():
@@ -119,11 +117,10 @@ def segment_reduce(
     return _reduced(data, reduce, given, d, initial)
 
 
-def _reduced(data: Tensor, reduce: str, given: Any, d: int, initial: Any) -> Tensor:
+def _segments(data: Tensor, given: Any, d: int) -> Tensor:
+    """The number of each element's segment."""
     import numpy as np
 
-    aten = ops.aten
-    word, nothing = _REDUCTIONS[reduce]
     outer, inner = tuple(data.shape[:d]), tuple(data.shape[d + 1 :])
     size, segments = data.shape[d], given.shape[-1]
     rows = given.reshape((-1, segments))
@@ -131,8 +128,51 @@ def _reduced(data: Tensor, reduce: str, given: Any, d: int, initial: Any) -> Ten
     for at, row in enumerate(rows):
         numbers[at] = np.repeat(np.arange(segments), row)
     index = moved(numbers.reshape((*outer, size)), _I64).reshape((*outer, size, *(1,) * len(inner)))
+    segment: Tensor = index.expand(data.shape)
+    return segment
+
+
+def segment_reduce_setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    """Keeps the elements, what they were reduced to, and the segments' lengths."""
+    data, ctx.reduce, lengths, _, offsets, axis, _, ctx.initial = inputs
+    ctx.d = wrap_dim(axis, data.dim())
+    ctx.lengths = as_array(lengths if offsets is None else offsets.diff(dim=-1))
+    ctx.save_for_backward(data, output)
+
+
+def segment_reduce_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    """Of a sum the gradient itself, of a mean a share; equal extremes share it; of a product times all others."""
+    data, output = ctx.saved_tensors
+    d, aten = ctx.d, ops.aten
+    index = _segments(data, ctx.lengths, d)
+
+    def total(values: Tensor) -> Tensor:
+        """Sums over segments, at each of their elements."""
+        return aten.zeros_like(output).scatter_add(d, index, values.to(data.dtype)).gather(d, index)  # type: ignore[no-any-return]
+
+    found, reached = grad.gather(d, index), output.gather(d, index)
+    if ctx.reduce == "mean":
+        found = found / total(aten.ones_like(data))
+    elif ctx.reduce in ("max", "min"):
+        chosen = (data == reached) | data.isnan()
+        found = aten.where(chosen, found / total(chosen), 0.0)
+    elif ctx.reduce == "prod":
+        zero, unknown = data == 0, data.isnan()
+        start = aten.full_like(output, 1.0 if ctx.initial is None else ctx.initial)
+        rest = start.scatter_reduce(d, index, aten.where(zero | unknown, 1.0, data), "prod").gather(d, index)
+        rest = aten.where(total(zero) - zero.to(data.dtype) > 0, rest * 0, rest)
+        rest = aten.where(total(unknown) - unknown.to(data.dtype) > 0, math.nan, rest)
+        found = found * aten.where(zero | unknown, rest, reached / data)
+    return (found, *(None,) * 7)
+
+
+def _reduced(data: Tensor, reduce: str, given: Any, d: int, initial: Any) -> Tensor:
+    aten = ops.aten
+    word, nothing = _REDUCTIONS[reduce]
+    outer, inner = tuple(data.shape[:d]), tuple(data.shape[d + 1 :])
+    segments = given.shape[-1]
     start = aten.full([*outer, segments, *inner], nothing if initial is None else initial, dtype=data.dtype)
-    found: Tensor = aten.scatter_reduce(start, d, index.expand(data.shape), data, word)
+    found: Tensor = aten.scatter_reduce(start, d, _segments(data, given, d), data, word)
     if reduce == "mean":
         lengths = moved(given.astype("int64"), _I64).reshape((*outer, segments, *(1,) * len(inner)))
         # A mean of nothing is NaN, or the initial value.

@@ -31,6 +31,16 @@ def _expanded(name: str, numbers: Numbers, dims: int) -> list[int]:
     return list(numbers) * dims if len(numbers) == 1 else list(numbers)
 
 
+def _check_not_empty(name: str, what: str, shape: Numbers, given: str, end: str = "") -> None:
+    """Refuses a batch, or one of its items, whose other dimensions have no elements."""
+    for d, size in enumerate(shape):
+        if d and not size:
+            raise RuntimeError(
+                f"{name}(): Expected {what} to have non-zero size for non-batch dimensions, but {given}{list(shape)} "
+                f"with dimension {d} being empty{end}"
+            )
+
+
 def _check_image(name: str, shape: Numbers, dims: int) -> None:
     """Refuses what is no image of so many dimensions with channels, or a batch of such."""
     if len(shape) not in (dims + 1, dims + 2) or math.prod(shape[-dims - 1 :]) == 0:
@@ -174,9 +184,7 @@ def _lines(
     """The windows of `max_pool1d`."""
     if self.dim() not in (2, 3):
         raise RuntimeError(f"max_pool1d() Expected 2D or 3D input tensor, but got {list(self.shape)}")
-    w = _windows("max_pool1d", self, 1, kernel_size, stride, padding, dilation, ceil_mode)
-    _check_floating("max_pool1d", self)
-    return w
+    return _windows("max_pool1d", self, 1, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def max_pool1d(
@@ -192,6 +200,7 @@ def max_pool1d(
         found: Tensor = ops.aten.max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
         return found
     w = _lines(self, kernel_size, stride, padding, dilation, ceil_mode)
+    _check_floating("max_pool1d", self)
     result: Tensor = ops.aten._max_pool1d(self, w.kernel, w.stride, w.padding, w.dilation, ceil_mode)
     return result
 
@@ -201,6 +210,7 @@ def max_pool1d_alone(
 ) -> Tensor:
     """The largest elements of windows."""
     w = _lines(self, kernel_size, stride, padding, dilation, ceil_mode)
+    _check_floating("max_pool1d", self)
     return _found("max_pool1d", self, w.ends, w.dilation, None)
 
 
@@ -246,8 +256,12 @@ def _adaptive_max_pool(dims: int) -> Any:
     def pool(self: Tensor, output_size: Numbers) -> tuple[Tensor, Tensor]:
         places = _adaptive_sizes(name, self, output_size, dims)
         _check_floating(name, self)
+        shape = (*self.shape[:-dims], *places)  # which may be more than there is memory for
+        found, indices = _core.alloc(shape, self.dtype, self.device), _core.alloc(shape, _I64, self.device)
+        if self.is_meta or not found.numel():
+            return found, indices
         ends = [adaptive_ends(n, m) for n, m in zip(self.shape[-dims:], places, strict=True)]
-        return _largest(name, self, ends, [1] * dims)
+        return _found(name, self, ends, [1] * dims, indices), indices
 
     return pool
 
@@ -300,13 +314,32 @@ def _max_pool_backward(dims: int) -> Any:
 max_pool2d_backward, max_pool3d_backward = _max_pool_backward(2), _max_pool_backward(3)
 
 
+def _adaptive_max_pool_backward(dims: int) -> Any:
+    name = f"adaptive_max_pool{dims}d_backward"
+
+    def backward(grad_output: Tensor, self: Tensor, indices: Tensor) -> Tensor:
+        _check_not_empty(name, "grad_output", grad_output.shape, "grad_output has sizes ")
+        return _back(grad_output, self, indices, dims)
+
+    return backward
+
+
+adaptive_max_pool2d_backward = _adaptive_max_pool_backward(2)
+adaptive_max_pool3d_backward = _adaptive_max_pool_backward(3)
+
+
 # ---------------------------------------------------------------- windows by chance
 def _fractional_max_pool(dims: int) -> Any:
     name = f"fractional_max_pool{dims}d"
+    said = f"{name}_out" if dims == 3 else name
 
     def pool(self: Tensor, kernel_size: Numbers, output_size: Numbers, random_samples: Tensor) -> tuple[Tensor, Tensor]:
-        kernel = _expanded("kernel_size", kernel_size, dims)
-        places = _expanded("output_size", output_size, dims)
+        for what, given in (("kernel_size", kernel_size), ("output_size", output_size)):
+            if len(given) != dims:
+                raise RuntimeError(
+                    f"{name}: {what} must either be a single Int or tuple of {'three ' if dims == 3 else ''}Ints"
+                )
+        _check_not_empty(said, "input", self.shape, "got", ".")
         _check_image(name, self.shape, dims)
         _check_floating(name, self)
         if random_samples.dtype is not self.dtype:
@@ -322,17 +355,16 @@ def _fractional_max_pool(dims: int) -> Any:
             raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
         if random_samples.shape[2] != dims:
             raise RuntimeError(f"Expect _random_samples.size(2) equals to {dims} got {random_samples.shape[2]}.")
-        for n, m, k in zip(self.shape[-dims:], places, kernel, strict=True):
+        sides = ("time", "height", "width")[-dims:]
+        for side, n, m, k in zip(sides, self.shape[-dims:], output_size, kernel_size, strict=True):
             if m + k - 1 > n:
-                raise RuntimeError(
-                    f"{name}(): pool size {k} and output size {m} are too large relative to input size {n}"
-                )
-        shape = (*self.shape[:-dims], *places)
+                raise RuntimeError(f"{said}(): pool {side} {k} too large relative to input {side} {n}")
+        shape = (*self.shape[:-dims], *output_size)
         found, indices = (_core.alloc(shape, dtype, self.device) for dtype in (self.dtype, _I64))
         if self.is_meta or not found.numel():
             return found, indices
         largest = native("mt_fractional_max_pool", *["desc"] * 3, "ptr", *["i64"] * 3)
-        largest(self.contiguous(), random_samples.contiguous(), found, indices, *[1] * (3 - dims), *kernel)
+        largest(self.contiguous(), random_samples.contiguous(), found, indices, *[1] * (3 - dims), *kernel_size)
         return found, indices
 
     return pool
@@ -541,8 +573,9 @@ def _adaptive_avg_pool(dims: int) -> tuple[Any, Any]:
     def pool(self: Tensor, output_size: Numbers) -> Tensor:
         places = _adaptive_sizes(name, self, output_size, dims)
         _check_floating(name, self)
+        room = _core.alloc((*self.shape[:-dims], *places), self.dtype, self.device)  # which may not be there
         if self.is_meta or not all(places):
-            return _core.alloc((*self.shape[:-dims], *places), self.dtype, self.device)
+            return room
         found = [adaptive_windows(n, m) for n, m in zip(self.shape[-dims:], places, strict=True)]
         total = resampled(_wide(self), [taps for taps, _ in found])
         result: Tensor = _divided(total, [counts for _, counts in found], None).to(self.dtype)
@@ -554,11 +587,7 @@ def _adaptive_avg_pool(dims: int) -> tuple[Any, Any]:
                 f"{name}_backward(): Expected grad_output of a size that fits input {list(self.shape)}, but got "
                 f"{list(grad_output.shape)}"
             )
-        if math.prod(grad_output.shape[-dims:]) == 0:
-            raise RuntimeError(
-                f"{name}_backward(): Expected grad_output to have non-zero size for non-batch dimensions, but "
-                f"grad_output has sizes {list(grad_output.shape)}"
-            )
+        _check_not_empty(f"{name}_backward", "grad_output", grad_output.shape, "grad_output has sizes ")
         if grad_output.dtype is not self.dtype:
             raise RuntimeError(f"expected dtype {self.dtype} for `grad_output` but got dtype {grad_output.dtype}")
         if self.is_meta:

@@ -198,9 +198,9 @@ def randperm(
     target = dtype or _I64
     if target is _BOOL or target.is_complex or is_narrow(target):
         raise NotImplementedError(f'"randperm" not implemented for {target}: expected a dtype for integers')
-    last = 2 ** _DIGITS[target] + 1 if target.is_floating_point else _bounds(target)[1]
-    if n > last:
-        raise RuntimeError(f"randperm(): n cannot be greater than {last} for {target}, got {n}")
+    last = 2 ** _DIGITS[target] if target.is_floating_point else _bounds(target)[1]
+    if n - 1 > last:
+        raise RuntimeError(f"randperm(): n cannot be greater than {last + 1} for {target}, got {n}")
     drawn = _randperm(_core.alloc((n,), _I64, device), generator=generator)
     if target is _I64:
         return drawn

@@ -8,6 +8,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor, dtype, is_grad_enabled
 from .._ops import ops
+from ..library.definitions._variants import resize_out
 from ._contexts import saves
 from ._native import native
 from .creation import refuse_meta
@@ -151,8 +152,7 @@ def written(targets: Sequence[Tensor], results: Sequence[Tensor]) -> tuple[Tenso
     for target, result in zip(targets, results, strict=True):
         if target.dtype is not result.dtype:
             raise RuntimeError(f"Expected out tensor to have dtype {result.dtype}, but got {target.dtype} instead")
-        if target.shape != result.shape:
-            target.resize_(result.shape)
+        resize_out(target, result)
         target.copy_(result)
     return tuple(targets)
 

@@ -395,7 +395,9 @@ def index_fill_tensor_(self: Tensor, dim: int, index: Tensor, value: Tensor) -> 
     """Slices filled with the value of a tensor without dimensions."""
     if value.dim():
         raise RuntimeError(f"Only supports 0-dimensional value tensor. Got a tensor with {value.dim()} dimensions.")
-    return index_fill_(self, dim, index, 0 if self.is_meta else value.item())
+    number = 0 if self.is_meta else value.item()  # which may be one of those written to
+    filled: Tensor = ops.aten.index_fill_.int_Scalar(self, dim, index, number)
+    return filled
 
 
 def index_reduce(

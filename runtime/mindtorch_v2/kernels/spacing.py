@@ -50,9 +50,11 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: An
     dtype = options.get("dtype")
     if dtype is _BOOL or (dtype is not None and is_narrow(dtype)):
         raise NotImplementedError(f"\"logspace_cpu\" not implemented for '{_core.scalar_types[dtype.name]}'")
+    inferred = _core.common_dtype(0.0, *(n for n in (first, last) if isinstance(n, complex)))
     if is_complex and dtype is not None and not dtype.is_complex:
-        raise RuntimeError(f"logspace(): inferred dtype is complex, which can't be safely cast to passed dtype {dtype}")
-    target = dtype or _core.common_dtype(0.0, *(n for n in (first, last) if isinstance(n, complex)))
+        wanted, got = _core.scalar_types[inferred.name], _core.scalar_types[dtype.name]
+        raise RuntimeError(f"torch.logspace(): inferred dtype {wanted} can't be safely cast to passed dtype {got}")
+    target = dtype or inferred
     wide = _C128 if target.is_complex else _F64
     exponents = ops.aten.linspace(first, last, steps, dtype=wide, device=options.get("device"))
     result: Tensor = ops.aten.pow(base, exponents).to(target)

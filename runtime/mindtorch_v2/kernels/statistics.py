@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor, dtypes
-from .._functional import computed_norm, norm, std, var
+from .._functional import computed_norm, norm, std, var, warn_of_freedom
 from .._narrow_dtypes import widened
 from .._numbers import as_element
 from .._ops import ops
@@ -95,6 +95,7 @@ def _spread_of_few(
     shape = tuple(1 if d in dims else n for d, n in enumerate(self.shape) if keepdim or d not in dims)
     spread, mean = (_core.alloc(shape, self.dtype, self.device) for _ in range(2))
     fewer = 1.0 if correction is None else float(correction)
+    warn_of_freedom(name.partition("_")[0], self.numel() // max(1, spread.numel()), fewer)
     call = native("mt_var_mean", "desc", "desc", "desc", "u64", "f64", "i64")
     call(self.contiguous(), spread, mean, sum(1 << d for d in dims), fewer, name == "std_mean")
     return spread, mean
@@ -479,10 +480,12 @@ def histc(self: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     """How many elements are in each of ``bins`` parts of a range; that of the elements where its ends are equal."""
     if bins <= 0:
         raise RuntimeError("bins must be > 0")
+    aten, given = ops.aten, self.reshape((-1,))
+    if self.is_complex() or self.dtype is _BOOL:
+        raise NotImplementedError(f"histc() is not implemented for {self.dtype}")
+    low, high = _ends(given, None if min == max and given.numel() else (min, max), 1, "max must be larger than min")
     if not self.is_floating_point():
         raise NotImplementedError(f"histc() is not implemented for {self.dtype}")
-    aten, given = ops.aten, self.reshape((-1,))
-    low, high = _ends(given, None if min == max and given.numel() else (min, max), 1)
     given = given.masked_select((given >= low) & (given <= high))
     count, first, last = (aten.scalar_tensor(number, dtype=self.dtype) for number in (bins, low, high))
     places = (given - first) * count / (last - first)  # each step rounded to the dtype, as in PyTorch
@@ -490,8 +493,11 @@ def histc(self: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     return result
 
 
-def _ends(given: Tensor, ends: Sequence[Any] | None, margin: float) -> tuple[float, float]:
-    """The ends of a range, by default those of the elements; ``margin`` further out where they are equal."""
+def _ends(given: Tensor, ends: Sequence[Any] | None, margin: float, words: str) -> tuple[float, float]:
+    """The ends of a range, by default those of the elements; ``margin`` further out where they are equal.
+
+    Raises RuntimeError with ``words`` for ends in the wrong order.
+    """
     if ends is None:
         low, high = given.aminmax() if given.numel() else (given.new_zeros(()), given.new_ones(()))
     else:
@@ -502,7 +508,7 @@ def _ends(given: Tensor, ends: Sequence[Any] | None, margin: float) -> tuple[flo
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"range of [{low}, {high}] is not finite")
     if low > high:
-        raise RuntimeError("max must be larger than min")
+        raise RuntimeError(f"{words}, but got min {low} and max {high}")
     return low, high
 
 
@@ -522,7 +528,7 @@ def histogram(
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if range is not None and len(range) != 2:
         raise RuntimeError(f"torch.histogram(): range should have 2 elements, but got {len(range)}")
-    low, high = _ends(self, range, 0.5)
+    low, high = _ends(self, range, 0.5, "torch.histogram(): min should not exceed max")
     edges = ops.aten.linspace(low, high, bins + 1, dtype=self.dtype)
     return histogram_of(self, edges, weight=weight, density=density)
 
@@ -531,16 +537,22 @@ def histogram_of(
     self: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: bool = False
 ) -> tuple[Tensor, Tensor]:
     """As `histogram`, between ends that are given."""
-    for other in (bins, weight):
+    for name, other in (("bins tensors", bins), ("weight tensor", weight)):
         if other is not None and other.dtype is not self.dtype:
-            raise RuntimeError("torch.histogram(): input tensor and bins or weight tensor should have the same dtype")
-    if bins.dim() != 1 or not bins.numel():
-        raise RuntimeError("torch.histogram(): bins tensor should have one dimension, and elements")
+            raise RuntimeError(
+                f"torch.histogram(): input tensor and {name} should have the same dtype, but got {self.dtype} and "
+                f"{other.dtype}"
+            )
+    if bins.dim() != 1:
+        raise RuntimeError(f"torch.histogram(): bins tensor should have one dimension, but got {bins.dim()}")
+    if not bins.numel():
+        raise RuntimeError("torch.histogram(): bins tensor should have at least 1 element")
     if bins.numel() == 1:
         raise RuntimeError("torch.histogram(): bins must be > 0, but got 0 for dimension 0")
     if weight is not None and weight.shape != self.shape:
         raise RuntimeError(
-            "torch.histogram(): if weight tensor is provided it should have the same shape as the input tensor"
+            "torch.histogram(): if weight tensor is provided it should have the same shape as the input tensor "
+            "excluding its innermost dimension"
         )
     if self.dtype not in (_F32, _F64):
         raise NotImplementedError(f"histogram() is not implemented for {self.dtype}")

@@ -73,6 +73,12 @@ def require_namespace(schema: Schema, namespace: str) -> None:
         )
 
 
+class _Registrations:
+    """What a library registered, as PyTorch's libraries hold it: `reset` takes it back."""
+
+    reset: Callable[[], object]
+
+
 class Library:
     """A handle to define operators in a namespace, or to register kernels for them.
 
@@ -94,7 +100,9 @@ class Library:
         if kind == "DEF":
             _claim_namespace(ns, self._undo)
         self._op_impls: set[str] = set()
+        self.m = _Registrations()
         self._finalizer = weakref.finalize(self, _undo_all, self._undo, _impls, self._op_impls)
+        self.m.reset = self._finalizer
         self._finalizer.atexit = False
 
     def __repr__(self) -> str:

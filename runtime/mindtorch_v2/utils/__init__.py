@@ -19,6 +19,7 @@ _LAZY = (
     "deterministic",
     "dlpack",
     "hooks",
+    "module_tracker",
 )
 _LAZY_NAMES = ("generate_methods_for_privateuse1_backend", "rename_privateuse1_backend")
 

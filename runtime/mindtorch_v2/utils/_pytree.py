@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
@@ -226,11 +226,12 @@ _mapping(
 # PyTorch's own names of these, by which libraries register what looks like a dict.
 _dict_flatten, _dict_unflatten, _dict_flatten_with_keys = SUPPORTED_NODES[dict][1:4]
 _NAMED = NodeDef(
-    "namedtuple",
+    namedtuple,
     lambda tree: (list(tree), type(tree)),
     lambda children, context: context(*children),
     lambda tree: ([(GetAttrKey(name), getattr(tree, name)) for name in tree._fields], type(tree)),
 )
+SUPPORTED_NODES[namedtuple] = _NAMED
 _RESULT = NodeDef(
     "structseq",
     lambda tree: (list(tree), type(tree)),
@@ -351,9 +352,7 @@ def _is_mapping(kind: Any) -> bool:
 
 
 def _definition(spec: TreeSpec) -> NodeDef:
-    if spec.type in ("namedtuple", "structseq"):
-        return _NAMED if spec.type == "namedtuple" else _RESULT
-    return SUPPORTED_NODES[spec.type]
+    return _RESULT if spec.type == "structseq" else SUPPORTED_NODES[spec.type]
 
 
 def _require_spec(treespec: Any) -> None:

@@ -64,6 +64,9 @@ class _WeakHashRef(_Identity, weakref.ref[Any]):
         return self._hash
 
 
+_read = dict  # whose name PyTorch's arguments have
+
+
 class WeakIdKeyDictionary(MutableMapping[Any, Any]):
     """A dictionary with weakly held keys: an entry goes with its key. ``ref_type`` says which keys are the same."""
 
@@ -105,6 +108,12 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} at {id(self):#x}>"
+
+    def update(self, dict: Any = None, /, **more: Any) -> None:
+        """Sets the entries of a mapping, or of pairs: of one without ``items`` once all of them are there."""
+        if dict is not None:
+            super().update(dict if hasattr(dict, "items") else _read(dict))
+        super().update(more)
 
     def keyrefs(self) -> list[weakref.ref[Any]]:
         """The references to the keys, some of which may be dead."""

@@ -205,14 +205,26 @@ class Definition(language.Definition):
         if kind == "operand":
             value = lowering.labels[at]
             return text_of(value.args[0] if isinstance(value, Symbol) and value.step == "contiguous" else value)
-        error = self.failure if kind == "fail" else self.failed_check
-        return error(at, lambda symbol: self.value_of(symbol, inputs))
+        if kind == "fail":
+            return self.failure(at, lambda symbol: self.value_of(symbol, inputs))
+        worded = self.builder.checks[at][1] is not None and self.signature.name.startswith("aten::")
+        shown = _in_pytorchs_words if worded else _as_it_is
+        return self.failed_check(at, lambda symbol: shown(self.value_of(symbol, inputs)))
 
     def value_of(self, symbol: Symbol, inputs: Sequence[Any]) -> Any:
         """What a symbol is in a call with these arguments."""
         lowering = Lowering(self.overload, self.builder.arguments)
         lowering.finish(0, [symbol])
         return lowering.program(lambda kind, at, given: RuntimeError(kind))(*inputs)[1][0]
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _in_pytorchs_words(value: Any) -> Any:
+    """A value in a message of PyTorch's, where float32 is ``Float``."""
+    return _core.scalar_types.get(value.name, value) if isinstance(value, _core.dtype) else value
 
 
 _with_fallback: weakref.WeakSet[Definition] = weakref.WeakSet()  # of those that are completed

@@ -11,11 +11,12 @@ from opschema import OptionalType, Schema, SchemaKind
 
 from ..._core import OpOverload, Tensor, is_grad_enabled
 from ...errors import CheckError, check_error
-from ._out_dtypes import computes_in, dtype_problem, misfit
+from ._out_dtypes import computes_in, dtype_conflict, dtype_problem, misfit
 from ._policies import aliased_argument, called, in_tensors, merged
 
 __all__ = ["resize_out", "variant_kernel"]
 
+_FILLS = frozenset(("arange", "linspace", "logspace", "range"))  # what has as many elements as their result, as it is
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
 
 
@@ -57,17 +58,20 @@ class _Fitting:
     base: Schema
     pointwise: bool
 
-    def problem(self, target: Tensor, result: Tensor) -> str:
-        """What is wrong with a tensor that a result is to be written to."""
-        return dtype_problem(self.schema, self.base, self.pointwise, target.dtype, result.dtype)
+    def problem(self, name: str, target: Tensor, result: Tensor) -> str:
+        """What is wrong with an argument that a result is to be written to."""
+        return dtype_problem(self.schema, self.base, self.pointwise, name, target.dtype, result.dtype)
 
 
 def _settled(schema: Schema, base: Schema, named: dict[str, Any]) -> dict[str, Any]:
     """What is written to says of the result: a factory's dtype and device, and the dtype that some compute in."""
-    if schema.kind is not SchemaKind.FUNCTIONAL and named.get("dtype", base) is None:
-        found = computes_in(base, named[next(a.name for a in schema.arguments if a.is_write)])
+    if schema.kind is not SchemaKind.FUNCTIONAL and "dtype" in named:
+        out, told = named[next(a.name for a in schema.arguments if a.is_write)], named["dtype"]
+        found = computes_in(base, out) if told is None else None
         if found is not None:
             return {"dtype": found}
+        if told is not None and schema.kind is SchemaKind.OUT and (problem := dtype_conflict(base, told, out)):
+            raise CheckError(f"{schema.qualname}: {problem}")
     there = {argument.name for argument in schema.arguments}
     gone = [a for a in base.arguments if a.name in _OPTIONS and a.name not in there]
     if not gone:
@@ -114,10 +118,12 @@ def _copy(fits: _Fitting, name: str, target: Any, result: Any) -> None:
         for one, other in zip(target, result, strict=True):
             _copy(fits, name, one, other)
         return
-    if schema.kind is SchemaKind.OUT:
-        resize_out(target, result)
-    if problem := fits.problem(target, result):
+    if problem := fits.problem(name, target, result):
         raise (misfit(fits.base) or CheckError)(f"{schema.qualname}: {problem}")
+    if schema.kind is SchemaKind.OUT:
+        if fits.base.name in _FILLS and target.numel() == result.numel():
+            result = result.view(target.shape)
+        resize_out(target, result)
     if target.shape != result.shape:
         got = {name: target.shape, "result": result.shape}
         raise check_error(schema.qualname, f"`{name}` to have the shape of {title}", got, CheckError)
