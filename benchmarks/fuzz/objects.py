@@ -239,6 +239,7 @@ OBJECTS = (
     "torch.overrides.BaseTorchFunctionMode()",
     "torch.utils._python_dispatch.TorchDispatchMode()",
     "torch.utils.module_tracker.ModuleTracker()",
+    "torch.utils.flop_counter.FlopCounterMode(display=False)",
     "torch.overrides.DisableTorchDispatch()",
     "torch._C.DisableTorchFunction()",
     "torch._C.DisableTorchFunctionSubclass()",
