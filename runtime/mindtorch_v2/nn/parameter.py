@@ -51,9 +51,8 @@ class Parameter(Tensor, metaclass=_ParameterType):
             memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
         return memo[id(self)]
 
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        told: str = Tensor.__repr__(self, tensor_contents=tensor_contents)  # type: ignore[call-arg]
-        return "Parameter containing:\n" + told
+    def __repr__(self) -> str:
+        return "Parameter containing:\n" + Tensor.__repr__(self)
 
 
 hooks.fill(is_parameter=lambda tensor: isinstance(tensor, Parameter))

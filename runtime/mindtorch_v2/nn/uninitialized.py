@@ -92,7 +92,7 @@ def _conversion(name: str) -> Callable[..., Any]:
     return converted
 
 
-class UninitializedParameter(_Uninitialized, Parameter):  # type: ignore[misc]
+class UninitializedParameter(_Uninitialized, Parameter):
     """``UninitializedParameter(requires_grad=True, device=None, dtype=None)``: a parameter without a shape yet.
 
     Methods and arithmetic other than conversions and `materialize` raise ValueError, the shape RuntimeError. To a
