@@ -152,9 +152,17 @@ def _corners(axes: list[_Axis], sizes: Sequence[int]) -> Any:
         yield index, inside, taps
 
 
+_COUNTED = 2**31  # elements of an image of float32, which C++ counts by 32 bits
+
+
+def _is_large(input: Tensor) -> bool:
+    """Whether an image has more elements than C++ counts."""
+    return math.prod(input.shape[2:]) >= _COUNTED
+
+
 def _wide(input: Tensor) -> Any:
-    """What an image is computed in: C++ counts the elements of float32 by 32 bits."""
-    return _F64 if input.dtype is _F64 or math.prod(input.shape[2:]) >= 2**31 else _F32
+    """What an image is computed in."""
+    return _F64 if input.dtype is _F64 or _is_large(input) else _F32
 
 
 def grid_sampler_nd(
@@ -166,6 +174,9 @@ def grid_sampler_nd(
     if input.is_meta or input.numel() == 0 or grid.numel() == 0:
         nothing: Tensor = _core.alloc(shape, input.dtype, input.device)
         return nothing if input.is_meta else nothing.zero_()
+    if _is_large(input) and input.dtype is _F32:  # by operators, which need no copy of it
+        composed: Tensor = _composed(input, grid, interpolation_mode, padding_mode, align_corners)
+        return composed
     wide = _wide(input)
     image, places = (t.to(wide).contiguous() for t in (input, grid))
     found = _core.alloc(shape, wide, input.device)
