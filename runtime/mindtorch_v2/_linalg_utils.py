@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from ._core import Tensor
 from ._ops import ops
 
-__all__ = ["REMOVED", "basis", "bform", "matmul", "qform"]
+__all__ = ["basis", "bform", "matmul", "qform"]
 
 
 def matmul(A: Tensor | None, B: Tensor) -> Tensor:
@@ -58,5 +58,4 @@ def _removed(name: str, instead: str) -> Callable[..., NoReturn]:
     return call
 
 
-REMOVED = {name: _removed(name, instead) for name, instead in _INSTEAD.items()}
-globals().update(REMOVED)
+globals().update({name: _removed(name, instead) for name, instead in _INSTEAD.items()})

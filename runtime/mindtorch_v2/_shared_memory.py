@@ -47,9 +47,7 @@ class Segment:
             raise OSError(number, f"cannot map {nbytes} bytes of shared memory: {os.strerror(number)}")
         self.address = address
         _segments[address] = self
-        about = os.fstat(descriptor)
         self._storage: ReferenceType[UntypedStorage] | None = None
-        _by_file.setdefault((about.st_dev, about.st_ino), self)
 
     @classmethod
     def of_size(cls, nbytes: int) -> Segment:
@@ -61,12 +59,18 @@ class Segment:
     @classmethod
     def of_file(cls, descriptor: int, nbytes: int) -> Segment:
         """That of a file which another process sent: mapped once, however often it is sent."""
-        about = os.fstat(descriptor)
-        known = _by_file.get((about.st_dev, about.st_ino))
-        if known is None or known.nbytes != nbytes:
-            return cls(descriptor, nbytes)
-        os.close(descriptor)
-        return known
+        file = _file_of(descriptor)
+        known = _by_file.get(file)
+        if known is not None and known.nbytes == nbytes:
+            os.close(descriptor)
+            return known
+        _by_file[file] = made = cls(descriptor, nbytes)
+        return made
+
+    def sent(self) -> int:
+        """The descriptor, for another process: what comes back from there is this one again."""
+        _by_file.setdefault(_file_of(self.descriptor), self)
+        return self.descriptor
 
     def storage(self) -> UntypedStorage:
         """The storage over all of it: the same one for all tensors in this process."""
@@ -88,7 +92,12 @@ class Segment:
 
 
 _segments: WeakValueDictionary[int, Segment] = WeakValueDictionary()  # by address
-_by_file: WeakValueDictionary[tuple[int, int], Segment] = WeakValueDictionary()  # by device and inode
+_by_file: WeakValueDictionary[tuple[int, int], Segment] = WeakValueDictionary()  # those that travel
+
+
+def _file_of(descriptor: int) -> tuple[int, int]:
+    about = os.fstat(descriptor)
+    return about.st_dev, about.st_ino
 
 
 def tensor_over(

@@ -93,16 +93,19 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     return ops.aten.chain_matmul(list(matrices))  # type: ignore[no-any-return]
 
 
+_NO_OPERAND = (
+    "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts "
+    "list"
+)
+
+
 def einsum(*args: Any) -> Tensor:
     """The sum of products that subscripts say: ``einsum("ij,jk->ik", x, y)``, ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.
 
     Numbers from 0 on stand for the letters A to Z and a to z, ``...`` for all other dimensions.
     """
-    if len(args) < 2 or args[1] == []:
-        raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
-            "subscripts list"
-        )
+    if len(args) < 2:
+        raise ValueError(_NO_OPERAND)
     if isinstance(args[0], Tensor):
         terms = [_term(labels) for labels in args[1::2]]
         equation = ",".join(terms)
@@ -112,6 +115,8 @@ def einsum(*args: Any) -> Tensor:
             operands = list(args[:-1:2])
     else:
         equation, operands = args[0], _listed(args[1:])
+        if not operands:
+            raise ValueError(_NO_OPERAND)
     if _core.any_overridden(tuple(operands)):
         return handle_torch_function(einsum, tuple(operands), equation, *operands)  # type: ignore[no-any-return]
     return ops.aten.einsum(equation, operands)  # type: ignore[no-any-return]

@@ -117,8 +117,8 @@ int run(int32_t dtype, const Work& work, int64_t n, int64_t grain) {
 }  // namespace mt
 
 // The sum (mode 0), mean (1) or largest elements (2) of the rows of each bag. Bags begin at offsets, the last one ends with the indices,
-// or, where there is one offset more, at that, or, of a 2 in `one_more`, with the indices
-// all the same. Besides, each index's bag, `bags` of those behind the last, and how many rows a bag has.
+// or, where there is one offset more, at that (1), or with the indices all the same (2 in `one_more`). Besides, each index's bag, `bags`
+// of those behind the last, and how many rows a bag has.
 MT_EXPORT int mt_embedding_bag(const mt_tensor* weight, int64_t* indices, int64_t n, int64_t* offsets, int64_t bags, int64_t one_more,
                                void* factors, const mt_tensor* out, int64_t* bag_of, int64_t* sizes, int64_t* largest, int64_t mode,
                                int64_t padding) {

@@ -275,7 +275,7 @@ def trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
     return result
 
 
-def _refuse_complex_step(name: str, dx: Any) -> None:
+def _require_real_step(name: str, dx: Any) -> None:
     if isinstance(dx, (bool, complex)):
         raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
 
@@ -283,7 +283,7 @@ def _refuse_complex_step(name: str, dx: Any) -> None:
 def trapezoid_dx(y: Tensor, *, dx: Any = 1, dim: int = -1) -> Tensor:
     """As `trapezoid`, of points ``dx`` apart."""
     d = wrap_dim(dim, y.dim())
-    _refuse_complex_step("trapezoid", dx)
+    _require_real_step("trapezoid", dx)
     _check_points(y)
     if not y.shape[d]:
         return y.new_zeros([n for k, n in enumerate(y.shape) if k != d])  # type: ignore[no-any-return]
@@ -309,7 +309,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
 
 def cumulative_trapezoid_dx(y: Tensor, *, dx: Any = 1, dim: int = -1) -> Tensor:
     """As `cumulative_trapezoid`, of points ``dx`` apart."""
-    _refuse_complex_step("cumulative_trapezoid", dx)
+    _require_real_step("cumulative_trapezoid", dx)
     _refuse_truths("cumulative_trapezoid", y)
     d = wrap_dim(dim, y.dim())
     before, after = _ordinates(y, d)

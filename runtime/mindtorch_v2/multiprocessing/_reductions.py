@@ -30,7 +30,7 @@ def _reduce(tensor: Any) -> Any:
     if segment is None:  # no elements, or memory that is not the host's: by its values
         return tensor.__reduce_ex__(2)
     place = data.dtype, data.storage_offset(), tuple(data.shape), tuple(data.stride())
-    handle = DupFd(segment.descriptor)
+    handle = DupFd(segment.sent())
     kept = kept_as(data)
     return _rebuild, (type(tensor), handle, segment.nbytes, place, kept, tensor.requires_grad, dict(vars(tensor)))
 
@@ -58,7 +58,7 @@ def _reduce_bytes(storage: UntypedStorage) -> Any:
         return storage.__reduce_ex__(2)
     segment = segment_of(share_memory(storage).untyped())
     assert segment is not None  # it was moved there
-    return _rebuild_bytes, (DupFd(segment.descriptor), segment.nbytes)
+    return _rebuild_bytes, (DupFd(segment.sent()), segment.nbytes)
 
 
 def _rebuild_bytes(handle: Any, nbytes: int) -> UntypedStorage:
