@@ -196,7 +196,11 @@ def _dispatch_get_all_op_names() -> list[str]:
 def _dispatch_get_registrations_for_dispatch_key(key: str = "") -> list[str]:
     """The operators with a kernel of their own at a key; without a key, all operators."""
     names = _dispatch_get_all_op_names()
-    return [name for name in names if find(name).has_kernel(_known(key))] if key else names
+    if not key:
+        return names
+    known = _known(key)
+    found = ((name, _core.find_operator(name)) for name in names)  # None: it went with its library meanwhile
+    return [name for name, overload in found if overload is not None and overload.has_kernel(known)]
 
 
 def _dispatch_print_registrations_for_dispatch_key(key: str = "") -> None:

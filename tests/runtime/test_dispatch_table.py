@@ -393,3 +393,10 @@ def test_an_operator_found_by_name_and_overload() -> None:
 
 def test_each_backend_key_is_counted() -> None:
     assert _C._dispatch_num_backends() >= len(mindtorch_v2.backends.all_backends())
+
+
+def test_an_operator_that_goes_while_registrations_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library may be collected between the names and what is known of them."""
+    monkeypatch.setattr(_C, "_dispatch_get_all_op_names", lambda: ["gone::f", "aten::mm"])
+    assert _C._dispatch_get_registrations_for_dispatch_key("CPU") == ["aten::mm"]
+    assert _C._dispatch_get_registrations_for_dispatch_key() == ["gone::f", "aten::mm"]
